@@ -1,0 +1,84 @@
+# Factstream. `make` alone lists what there is.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+
+MODULES  := jetstream fixtures shared services/researcher services/distiller services/judge services/briefer services/gateway cluster examples/go
+PACKAGES := $(addsuffix /...,$(addprefix ./,$(MODULES)))
+TAGS     := -tags sqlite_fts5
+BIN      := $(CURDIR)/bin
+TOOLS    := $(CURDIR)/.tools
+
+STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+
+# Nothing that is tested may reach a provider, whatever the environment holds.
+OFFLINE_ENV := env -u TABSTACK_API_KEY -u BRAVE_API_KEY -u TABSTACK_BASE_URL -u BRAVE_BASE_URL -u NATS_URL OFFLINE=1
+
+.DEFAULT_GOAL := help
+.PHONY: test-servers test-outage help up build test race test-ollama chaos chaos-short lint standalone fuzz clean need-go need-gcc
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+up: build ## build, start the bus and the five services, print one URL (Ctrl-C stops them all)
+	@exec $(BIN)/factstream up
+
+build: need-go need-gcc ## build the services and the supervisor into bin/
+	@mkdir -p $(BIN)
+	@CGO_ENABLED=1 go build $(TAGS) -o $(BIN)/ ./services/researcher ./services/distiller ./services/judge ./services/briefer ./services/gateway ./cluster/cmd/factstream ./fixtures/cmd/standin
+
+test: need-go need-gcc ## all tests (needs Go and gcc only)
+	@$(OFFLINE_ENV) CGO_ENABLED=1 go test $(TAGS) $(PACKAGES)
+
+test-servers: need-go need-gcc ## the readers' rights on three NATS servers in a cluster
+	@$(OFFLINE_ENV) CGO_ENABLED=1 go test -tags threeservers -count=1 ./jetstream/readers
+
+AWAY ?= 8s
+test-outage: need-go need-gcc ## end to end: the bus away for AWAY (8s), and a full disk (as root, on a small tmpfs)
+	@$(OFFLINE_ENV) CGO_ENABLED=1 go test $(TAGS),outage -count=1 -run 'BusIsAway|FullDisk' ./cluster/e2e -bus-away $(AWAY)
+
+race: need-go need-gcc ## the race detector over the parts that run side by side
+	@$(OFFLINE_ENV) CGO_ENABLED=1 go test -race $(TAGS) ./jetstream/... ./shared/... ./services/researcher/...
+
+SEED     ?= $(shell date +%s)
+DURATION ?= 60s
+chaos: build ## break a notebook of its own for DURATION (60s) by the faults of SEED, then audit what is left
+	@CGO_ENABLED=1 go build $(TAGS) -o $(BIN)/ ./cluster/cmd/chaos
+	@$(OFFLINE_ENV) $(BIN)/chaos -seed $(SEED) -duration $(DURATION)
+
+chaos-short: ## the same for 40 s with seed 1
+	@$(MAKE) --no-print-directory chaos SEED=1 DURATION=40s
+
+lint: need-go need-gcc $(TOOLS)/staticcheck ## gofmt, go vet, staticcheck
+	@unformatted=$$(gofmt -l $(MODULES)); \
+	 if [[ -n "$$unformatted" ]]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
+	@go vet $(TAGS) $(PACKAGES)
+	@$(TOOLS)/staticcheck $(TAGS) $(PACKAGES)
+
+$(TOOLS)/staticcheck:
+	@mkdir -p $(TOOLS)
+	@GOBIN=$(TOOLS) GOFLAGS= go install $(STATICCHECK)
+
+test-ollama: need-go need-gcc ## the model engine against the real Ollama, built from source once (minutes; not part of test)
+	@program=$$(scripts/ollama-up --build); go vet $(TAGS),ollama ./shared/model/ollama/realtest/...; \
+	 $(OFFLINE_ENV) OLLAMA_REAL=$$program CGO_ENABLED=1 go test -count=1 $(TAGS),ollama ./shared/model/ollama/realtest/...
+
+standalone: need-go need-gcc ## build every module by itself, without the workspace
+	@for m in $(MODULES); do (cd $$m && GOWORK=off CGO_ENABLED=1 go build $(TAGS) ./... && GOWORK=off go vet $(TAGS) ./...) || exit 1; done
+
+FUZZTIME ?= 30s
+fuzz: need-go need-gcc ## every fuzz target for FUZZTIME (30s) each
+	@for m in $(MODULES); do \
+	  for p in $$(cd $$m && go list $(TAGS) ./...); do \
+	    for f in $$(go test $(TAGS) -list '^Fuzz' $$p | grep '^Fuzz' || true); do \
+	      echo "$$p $$f"; (cd $$m && $(OFFLINE_ENV) go test $(TAGS) -run '^$$' -fuzz "^$$f$$" -fuzztime $(FUZZTIME) $$p); \
+	    done; done; done
+
+clean: ## remove what was built (not the data)
+	@rm -rf $(BIN) $(TOOLS)
+
+need-go:
+	@command -v go >/dev/null || { echo "Go is missing: install Go 1.26 or newer, then run make again."; exit 1; }
+	@v=$$(go env GOVERSION | sed 's/^go//'); [[ "$$(printf '%s\n1.26\n' "$$v" | sort -V | head -1)" == 1.26 ]] || { echo "Go $$v is too old: 1.26 or newer is needed."; exit 1; }
+
+need-gcc:
+	@command -v $${CC:-gcc} >/dev/null || { echo "A C compiler is missing (SQLite is built from C): install gcc, then run make again."; exit 1; }
