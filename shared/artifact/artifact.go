@@ -1,0 +1,280 @@
+// Package artifact keeps what is too bulky for an event: reports, page texts, a provider's raw answer. Content is
+// addressed by its SHA-256 within its thread, so that putting the same bytes twice keeps them once, and deleting a
+// thread can find everything that is its own.
+package artifact
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/nats-io/nats.go"
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/factstream/factstream/jetstream/topology"
+)
+
+// Ref names an artifact. It stands in events in place of the content.
+type Ref struct {
+	Ref    string `json:"ref"`    // <thread>/<sha256>
+	SHA256 string `json:"sha256"` // 64 hexadecimal digits, lower case
+	Size   int64  `json:"size"`   // bytes
+}
+
+var (
+	// ErrMissing: there is no such artifact (any more).
+	ErrMissing = errors.New("artifact is missing")
+	// ErrCorrupt: what is kept is not what was put.
+	ErrCorrupt = errors.New("artifact is corrupt")
+	// ErrBadRef: the reference is not one that Put returned, or the thread cannot be part of one.
+	ErrBadRef = errors.New("artifact reference is malformed")
+	// ErrChanged: the content is not what it was said to be, or changed while it was being kept; nothing was.
+	ErrChanged = errors.New("content is not what was to be kept")
+)
+
+// Store keeps artifacts in the object store of the bus. It may be used by several goroutines and processes.
+type Store struct {
+	objects jetstream.ObjectStore
+	stream  jetstream.Stream // behind the object store, to see whether content is whole
+}
+
+// timeout bounds what has no deadline of its own: 64 MiB at 2 MiB/s. The library's own is 5 s for a whole object.
+const timeout = 30 * time.Second
+
+// Open opens the store that topology.Declare made.
+func Open(ctx context.Context, js jetstream.JetStream) (*Store, error) {
+	objects, err := js.ObjectStore(ctx, topology.StoreArtifacts)
+	if err != nil {
+		return nil, fmt.Errorf("open the object store %s: %w", topology.StoreArtifacts, err)
+	}
+	stream, err := js.Stream(ctx, "OBJ_"+topology.StoreArtifacts)
+	if err != nil {
+		return nil, fmt.Errorf("open the stream of the object store %s: %w", topology.StoreArtifacts, err)
+	}
+	return &Store{objects, stream}, nil
+}
+
+// Put keeps content for thread, unless it is kept already.
+func (s *Store) Put(ctx context.Context, thread string, content []byte) (Ref, error) {
+	sum := sha256.Sum256(content)
+	ref, err := newRef(thread, hex.EncodeToString(sum[:]), int64(len(content)))
+	if err != nil {
+		return Ref{}, err
+	}
+	return s.put(ctx, ref, bytes.NewReader(content))
+}
+
+// PutFile keeps the content of the file at path for thread, unless it is kept already, without holding it in memory. A
+// file that changes meanwhile is ErrChanged.
+func (s *Store) PutFile(ctx context.Context, thread, path string) (Ref, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return Ref{}, fmt.Errorf("keep a file: %w", err)
+	}
+	defer file.Close() //nolint:errcheck // only read
+	sum := sha256.New()
+	size, err := io.Copy(sum, file)
+	if err != nil {
+		return Ref{}, fmt.Errorf("keep %s: %w", path, err)
+	}
+	ref, err := newRef(thread, hex.EncodeToString(sum.Sum(nil)), size)
+	if err != nil {
+		return Ref{}, err
+	}
+	if _, err := file.Seek(0, io.SeekStart); err != nil {
+		return Ref{}, fmt.Errorf("keep %s: %w", path, err)
+	}
+	return s.put(ctx, ref, file)
+}
+
+// PutAs keeps content that is said to be ref's, unless that is kept already. Content that is not ref's is ErrChanged, and
+// nothing is kept.
+func (s *Store) PutAs(ctx context.Context, ref Ref, content io.Reader) error {
+	if err := ref.check(); err != nil {
+		return err
+	}
+	_, err := s.put(ctx, ref, content)
+	return err
+}
+
+// Get returns the content, verified. It is ErrMissing or ErrCorrupt.
+func (s *Store) Get(ctx context.Context, ref Ref) ([]byte, error) {
+	r, err := s.Reader(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close() //nolint:errcheck // only read
+	content, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	return content, nil
+}
+
+// Reader returns the content as a stream. Who reads to the end has read verified content, or gets ErrCorrupt in place of
+// io.EOF. The stream ends with ctx; the caller closes it.
+func (s *Store) Reader(ctx context.Context, ref Ref) (io.ReadCloser, error) {
+	if err := ref.check(); err != nil {
+		return nil, err
+	}
+	ctx, cancel := bounded(ctx)
+	info, err := s.objects.GetInfo(ctx, ref.Ref)
+	if err == nil {
+		err = s.whole(ctx, ref, info)
+	}
+	if err != nil {
+		cancel()
+		return nil, ref.failed("read", err)
+	}
+	object, err := s.objects.Get(ctx, ref.Ref)
+	if err != nil {
+		cancel()
+		return nil, ref.failed("read", err)
+	}
+	return &reader{ref: ref, object: object, cancel: cancel}, nil
+}
+
+// Delete removes one artifact; one that is not there is no error.
+func (s *Store) Delete(ctx context.Context, ref Ref) error {
+	if err := ref.check(); err != nil {
+		return err
+	}
+	if err := s.objects.Delete(ctx, ref.Ref); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return ref.failed("delete", err)
+	}
+	return nil
+}
+
+// DeleteThread is DeleteThreads for one of them.
+func (s *Store) DeleteThread(ctx context.Context, thread string) error {
+	if !validThread(thread) {
+		return fmt.Errorf("%w: thread %q", ErrBadRef, thread)
+	}
+	if _, err := s.DeleteThreads(ctx, func(id string) bool { return id == thread }); err != nil {
+		return fmt.Errorf("delete what is kept for thread %s: %w", thread, err)
+	}
+	return nil
+}
+
+func (s *Store) put(ctx context.Context, ref Ref, content io.Reader) (Ref, error) {
+	ctx, cancel := bounded(ctx)
+	defer cancel()
+	info, err := s.objects.GetInfo(ctx, ref.Ref)
+	if err == nil {
+		err = s.whole(ctx, ref, info)
+	}
+	switch {
+	case err == nil:
+		return ref, nil
+	case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, ErrCorrupt): // what is not whole is put again
+	default:
+		return Ref{}, ref.failed("look for", err)
+	}
+	info, err = s.objects.Put(ctx, jetstream.ObjectMeta{Name: ref.Ref}, content)
+	if err != nil {
+		return Ref{}, ref.failed("keep", err)
+	}
+	if !ref.matches(info) {
+		if err := s.objects.Delete(ctx, ref.Ref); err != nil {
+			return Ref{}, ref.failed("remove the changed file kept as", err)
+		}
+		return Ref{}, fmt.Errorf("keep artifact %s: %w", ref.Ref, ErrChanged)
+	}
+	return ref, nil
+}
+
+// whole says whether info describes ref and every piece of its content is there: a read of one without pieces would
+// wait until its deadline, since a piece that never comes is no error to the library.
+func (s *Store) whole(ctx context.Context, ref Ref, info *jetstream.ObjectInfo) error {
+	if !ref.matches(info) {
+		return ErrCorrupt
+	}
+	if info.Chunks == 0 {
+		return nil
+	}
+	pieces := "$O." + topology.StoreArtifacts + ".C." + info.NUID
+	state, err := s.stream.Info(ctx, jetstream.WithSubjectFilter(pieces))
+	if err != nil {
+		return err
+	}
+	if state.State.Subjects[pieces] != uint64(info.Chunks) {
+		return ErrCorrupt
+	}
+	return nil
+}
+
+type reader struct {
+	ref    Ref
+	object jetstream.ObjectResult
+	cancel context.CancelFunc
+}
+
+// Read maps the library's errors; it compares the digest itself at the end.
+func (r *reader) Read(p []byte) (int, error) {
+	n, err := r.object.Read(p)
+	if err != nil && err != io.EOF {
+		err = r.ref.failed("read", err)
+	}
+	return n, err
+}
+
+func (r *reader) Close() error {
+	err := r.object.Close()
+	r.cancel()
+	return err
+}
+
+func newRef(thread, sum string, size int64) (Ref, error) {
+	if !validThread(thread) {
+		return Ref{}, fmt.Errorf("%w: thread %q", ErrBadRef, thread)
+	}
+	return Ref{Ref: thread + "/" + sum, SHA256: sum, Size: size}, nil
+}
+
+func validThread(thread string) bool { return thread != "" && !strings.ContainsAny(thread, "/ \t\n") }
+
+// Valid says whether ref can be that of an artifact of thread.
+func (r Ref) Valid(thread string) bool {
+	return r.check() == nil && strings.HasPrefix(r.Ref, thread+"/")
+}
+
+// check keeps a reference that came from outside from naming anything but an artifact.
+func (r Ref) check() error {
+	thread, sum, _ := strings.Cut(r.Ref, "/")
+	raw, err := hex.DecodeString(sum)
+	if err != nil || len(raw) != sha256.Size || sum != r.SHA256 || sum != strings.ToLower(sum) || r.Size < 0 || !validThread(thread) {
+		return fmt.Errorf("%w: %q", ErrBadRef, r.Ref)
+	}
+	return nil
+}
+
+func (r Ref) matches(info *jetstream.ObjectInfo) bool {
+	sum, err := jetstream.DecodeObjectDigest(info.Digest)
+	return err == nil && hex.EncodeToString(sum) == r.SHA256 && info.Size == uint64(r.Size)
+}
+
+func (r Ref) failed(doing string, err error) error {
+	switch {
+	case errors.Is(err, jetstream.ErrObjectNotFound):
+		err = ErrMissing
+	case errors.Is(err, jetstream.ErrDigestMismatch):
+		err = ErrCorrupt
+	case errors.Is(err, nats.ErrTimeout):
+		err = fmt.Errorf("%w: %w", context.DeadlineExceeded, err)
+	}
+	return fmt.Errorf("%s artifact %s: %w", doing, r.Ref, err)
+}
+
+func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
+	if _, ok := ctx.Deadline(); ok {
+		return context.WithCancel(ctx)
+	}
+	return context.WithTimeout(ctx, timeout)
+}

@@ -1,0 +1,93 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/factstream/factstream/shared/model"
+	"github.com/factstream/factstream/shared/model/extractive"
+	"github.com/factstream/factstream/shared/model/ollama"
+	"github.com/factstream/factstream/shared/notebook"
+	"github.com/factstream/factstream/shared/settings"
+	"github.com/factstream/factstream/shared/text"
+)
+
+// of opens the engine of a step's thread. Auto is decided here, once for the thread, and recorded before anything is made with it;
+// after that the thread waits for its engine and never takes the other.
+func (e *Engines) of(ctx context.Context, step Step) (*Engine, error) {
+	name := e.setting(step.Thread)
+	if name == model.EngineAuto {
+		var err error
+		if name, err = e.choose(ctx, step); err != nil {
+			return nil, err
+		}
+	}
+	m := &Engine{step: step, model: extractive.New(), engines: e, since: e.s.Now()}
+	if name == model.EngineOllama {
+		local, err := e.ollama(ctx)
+		if err != nil {
+			return nil, err
+		}
+		m.model, m.shared = local, true
+	}
+	var err error
+	if m.Info, err = m.model.Info(ctx); err != nil {
+		m.Info.Engine = name
+		m.wait(ctx, "the model is not there yet")
+		return nil, err
+	}
+	return m, nil
+}
+
+func (e *Engines) setting(thread string) (engine string) {
+	e.s.Tail.View(thread, func(t *notebook.Thread) { engine = t.Settings.Engine })
+	return engine
+}
+
+// choose decides auto and records it. Another worker of the thread may have been faster; then that choice counts.
+func (e *Engines) choose(ctx context.Context, step Step) (string, error) {
+	local, err := e.ollama(ctx)
+	if err != nil {
+		return "", err
+	}
+	name, why, err := model.Choose(ctx, model.EngineAuto, local)
+	if err != nil {
+		return "", err
+	}
+	// With an id of its own: a person may set the thread back to auto, and the next choice for the same trigger is another event.
+	origin := notebook.Origin{Cause: step.Trigger, Seed: text.RandomID()}
+	if _, err := e.s.Appender.Append(ctx, step.Thread, notebook.SetEngine{Engine: name}, origin); err != nil {
+		return "", fmt.Errorf("record the engine of the thread: %w", err)
+	}
+	if recorded := e.setting(step.Thread); recorded != model.EngineAuto && recorded != "" {
+		name = recorded
+	}
+	e.s.Log.Info().Str("thread", step.Thread).Str("engine", name).Str("why", why).Msg("engine chosen")
+	return name, step.Points.Chosen.Hit(ctx)
+}
+
+// ollama is the client for the server and models that are set now. A change of the settings counts from the next step on; steps
+// that are under way end with the client that they have.
+func (e *Engines) ollama(ctx context.Context) (*ollama.Engine, error) {
+	saved, err := e.s.Settings.Load(ctx)
+	var key *settings.KeyError
+	if err != nil && !errors.As(err, &key) { // a provider's key that cannot be read is not the model's matter
+		return nil, err
+	}
+	set := saved.Effective(e.s.Config).Ollama
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.client != nil && e.clients == set {
+		return e.client, nil
+	}
+	client, err := ollama.New(ollama.Config{Host: set.Host, ChatModel: set.ChatModel, EmbedModel: set.EmbedModel, NumCtx: set.NumCtx})
+	if err != nil { // until somebody changes the setting, no model answers
+		return nil, fmt.Errorf("%w: %w", model.ErrAway, err)
+	}
+	if e.client != nil {
+		e.client.Close()
+	}
+	e.client, e.clients = client, set
+	return client, nil
+}

@@ -1,0 +1,616 @@
+package extractive
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/factstream/factstream/shared/model"
+	"github.com/factstream/factstream/shared/model/extractive/measure"
+	"github.com/factstream/factstream/shared/text"
+)
+
+// distill makes a fact of every sentence that cites a page of the task and states something. The sentence is taken as it is, without
+// its marks and without a connective at its beginning. One that leans on the sentence before ("It", "the company", "at the same time")
+// gets the name that it stands for, where that is plain, and else that sentence before it; a row of a table gets the names of its
+// columns; what begins a section and leans on nothing gets the section's heading. A fact names all the sentences it was made of, and the
+// page that its own mark names.
+func distill(task model.DistillTask) model.DistillReply {
+	pages := map[int]model.Page{}
+	for _, p := range task.Pages {
+		pages[p.N] = p
+	}
+	r := readReport(task.Sentences)
+	common := newSalience(task.Question, r.claims)
+	reply := model.DistillReply{Facts: []model.DistillFact{}}
+	for i, s := range task.Sentences {
+		cited := citedPages(s, pages)
+		if len(cited) == 0 {
+			continue
+		}
+		made, ok := r.statement(i)
+		if !ok {
+			continue
+		}
+		fact := model.DistillFact{Statement: made.text, Sentences: made.from}
+		page := responsible(r.claims[i], cited)
+		if page > 0 {
+			fact.Page = &page
+		}
+		c := read(made.text)
+		fact.Confidence = confidence(c, len(cited), page > 0, len(made.from) > 1)
+		fact.Tags = withSection(common.tags(c), r.section(i))
+		reply.Facts = append(reply.Facts, fact)
+	}
+	return reply
+}
+
+// report is the sentences of a task, taken apart.
+type report struct {
+	sentences []model.Numbered
+	plain     []string // without Markdown and marks
+	claims    []*claim
+}
+
+// made is the statement of a fact and the numbers of the sentences that it was made of, ascending.
+type made struct {
+	text string
+	from []int
+}
+
+func readReport(sentences []model.Numbered) report {
+	r := report{sentences: sentences}
+	for _, s := range sentences {
+		r.plain = append(r.plain, text.StripMarkers(s.Text))
+		r.claims = append(r.claims, read(r.plain[len(r.plain)-1]))
+	}
+	return r
+}
+
+// statement makes sentence i readable without the others; ok is false if it states no fact or what it leans on is not there.
+func (r report) statement(i int) (m made, ok bool) {
+	switch fitness(r.sentences[i].Text, r.plain[i], r.claims[i]) {
+	case unfit:
+		if !r.unfinished(i) {
+			return m, false
+		}
+	case row:
+		return r.rowStatement(i)
+	case fragment:
+		if r.unfinished(i) || leaning(r.plain[i], r.claims[i]) == before {
+			return r.joined(i, r.plain[i])
+		}
+		return r.underHeading(i, r.plain[i])
+	}
+	s, c := r.plain[i], r.claims[i]
+	if r.unfinished(i) {
+		return r.joined(i, s)
+	}
+	if len(c.terms) > 1 && c.terms[0].low == "note" && c.terms[1].low == "that" {
+		s = capital(strings.TrimSpace(s[c.terms[1].end:]))
+		if c = read(s); len(c.terms) == 0 {
+			return m, false
+		}
+	}
+	if first := c.terms[0]; words().is("connective", first.low, first.low) {
+		s = capital(strings.TrimLeft(s[first.end:], " ,，"))
+		if c = read(s); len(c.terms) == 0 {
+			return m, false
+		}
+	}
+	alone := made{text: s, from: []int{r.sentences[i].N}}
+	lean := leaning(s, c)
+	if lean == standing {
+		return alone, true
+	}
+	if name, end := r.referent(i, c); name != "" {
+		return made{text: name + s[end:], from: []int{r.sentences[i-1].N, r.sentences[i].N}}, true
+	}
+	if m, ok = r.joined(i, s); ok {
+		return m, true
+	}
+	if lean == inside {
+		return alone, true // "ten of these cells": readable, if less exact
+	}
+	return r.underHeading(i, s)
+}
+
+// follows reports whether sentence i comes directly after a sentence of running text.
+func (r report) follows(i int) bool {
+	return i > 0 && r.sentences[i-1].N == r.sentences[i].N-1 && !block(r.sentences[i-1].Text) && len(r.claims[i-1].terms) > 0
+}
+
+// unfinished reports whether the sentence before ends with an abbreviation after a number ("12 Mio."), so that it goes on in sentence i.
+func (r report) unfinished(i int) bool {
+	if !r.follows(i) {
+		return false
+	}
+	fields := strings.Fields(r.plain[i-1])
+	if len(fields) < 2 || !unitAbbreviations[strings.ToLower(fields[len(fields)-1])] {
+		return false
+	}
+	number := fields[len(fields)-2]
+	return number[len(number)-1] >= '0' && number[len(number)-1] <= '9'
+}
+
+var unitAbbreviations = wordSet("mio. mrd. tsd. mill. mln. bn. mn. std. min. sek. jh. km. kg. approx.")
+
+// referent returns the name that the first words of sentence i stand for ("Its", "The company"), and where these words end; "" if the
+// sentence before does not begin with a name.
+func (r report) referent(i int, c *claim) (name string, end int) {
+	if !r.follows(i) || c.terms[0].end > len(c.text) {
+		return "", 0
+	}
+	first := c.terms[0]
+	possessive := first.low == "its" || first.low == "their"
+	subject := first.low == "it" || first.low == "they"
+	general := generalSubject(c)
+	if !possessive && !subject && !general {
+		return "", 0
+	}
+	if name = leadingName(r.plain[i-1]); name == "" {
+		return "", 0
+	}
+	end = first.end
+	if general {
+		end = c.terms[1].end
+	}
+	if possessive {
+		name += "'s"
+	}
+	return name, end
+}
+
+// What a statement made of several sentences may have at most, so that it is still one claim to read.
+const (
+	maxBefore = 2   // sentences put before the one that cites
+	maxJoined = 600 // characters: what a fact has room for
+)
+
+// joined puts the sentence before in front of s, and the one before that if the first leans on it too.
+func (r report) joined(i int, s string) (m made, ok bool) {
+	m = made{text: s, from: []int{r.sentences[i].N}}
+	for k := i; k > i-maxBefore && r.follows(k); k-- {
+		earlier, from := r.plain[k-1], []int{r.sentences[k-1].N}
+		name, end := r.referent(k-1, r.claims[k-1])
+		if name != "" {
+			earlier, from = name+earlier[end:], []int{r.sentences[k-2].N, r.sentences[k-1].N}
+		}
+		longer := earlier + between(earlier) + m.text
+		if utf8.RuneCountInString(longer) > maxJoined {
+			break
+		}
+		m, ok = made{text: longer, from: append(from, m.from...)}, true
+		if name != "" || leaning(r.plain[k-1], r.claims[k-1]) != before {
+			break
+		}
+	}
+	return m, ok
+}
+
+// between is what stands between two sentences: nothing in a script without spaces.
+func between(s string) string {
+	if last, _ := utf8.DecodeLastRuneInString(s); strings.ContainsRune("。！？", last) {
+		return ""
+	}
+	return " "
+}
+
+// heading returns the index of the heading that sentence i stands under, -1 if there is none.
+func (r report) heading(i int) int {
+	for k := i - 1; k >= 0 && r.sentences[k].N == r.sentences[k+1].N-1; k-- {
+		if t := strings.TrimSpace(r.sentences[k].Text); strings.HasPrefix(t, "#") && !strings.Contains(t, " | ") {
+			return k
+		}
+	}
+	return -1
+}
+
+// section is the heading of sentence i as a tag, "" if it has none or one that any report may have ("Overview").
+func (r report) section(i int) string {
+	h := r.heading(i)
+	if h < 0 {
+		return ""
+	}
+	tag := strings.ToLower(strings.Trim(r.plain[h], " .:*"))
+	generic := r.claims[h].has(func(t term) bool { return words().is("section", t.low, t.stem) })
+	if n := utf8.RuneCountInString(tag); generic || n < 2 || n > maxSection || len(strings.Fields(tag)) > 4 {
+		return ""
+	}
+	return tag
+}
+
+const maxSection = 30 // characters of a heading that names what a fact is about
+
+// withSection puts the section first among the tags, in place of those that it says.
+func withSection(tags []string, section string) []string {
+	if section == "" || slices.ContainsFunc(tags, func(t string) bool { return strings.Contains(" "+t+" ", " "+section+" ") }) {
+		return tags
+	}
+	rest := slices.DeleteFunc(tags, func(t string) bool { return strings.Contains(" "+section+" ", " "+t+" ") })
+	return append([]string{section}, rest...)
+}
+
+// underHeading names a sentence that begins a section by the section.
+func (r report) underHeading(i int, s string) (m made, ok bool) {
+	h := r.heading(i)
+	if h < 0 || r.plain[h] == "" {
+		return m, false
+	}
+	m = made{text: strings.TrimRight(r.plain[h], " .:") + ": " + s, from: []int{r.sentences[h].N, r.sentences[i].N}}
+	return m, utf8.RuneCountInString(m.text) <= maxJoined
+}
+
+// rowStatement writes a row of a table with the names of its columns, under the heading of the table.
+func (r report) rowStatement(i int) (m made, ok bool) {
+	head := i - 1
+	for head >= 0 && block(r.sentences[head].Text) && !strings.HasPrefix(strings.TrimSpace(r.sentences[head].Text), "#") {
+		head--
+	}
+	if head < 0 || r.sentences[i].N-r.sentences[head].N != i-head {
+		return m, false
+	}
+	columns, cells := tableCells(r.sentences[head].Text), tableCells(r.sentences[i].Text)
+	if len(columns) < 2 || len(columns) != len(cells) {
+		return m, false
+	}
+	var parts []string
+	for k, cell := range cells {
+		if cell != "" && columns[k] != "" {
+			parts = append(parts, columns[k]+": "+cell)
+		} else if cell != "" {
+			parts = append(parts, cell)
+		}
+	}
+	if len(parts) < 2 {
+		return m, false
+	}
+	m = made{text: strings.Join(parts, "; "), from: []int{r.sentences[head].N, r.sentences[i].N}}
+	if named, found := r.underHeading(head, m.text); found {
+		m = made{text: named.text, from: []int{named.from[0], r.sentences[head].N, r.sentences[i].N}}
+	}
+	return m, utf8.RuneCountInString(m.text) <= maxJoined
+}
+
+func tableCells(markdown string) []string {
+	t := strings.Trim(strings.TrimLeft(strings.TrimSpace(markdown), "# "), "| ")
+	cells := strings.Split(t, "|")
+	for k := range cells {
+		cells[k] = text.StripMarkers(cells[k])
+	}
+	return cells
+}
+
+func citedPages(s model.Numbered, pages map[int]model.Page) []model.Page {
+	var out []model.Page
+	for _, n := range s.Markers {
+		if p, ok := pages[n]; ok {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// block reports whether a text is a heading or a row of a table, which are no sentences.
+func block(markdown string) bool {
+	t := strings.TrimSpace(markdown)
+	return strings.HasPrefix(t, "#") || strings.HasPrefix(t, "|") || strings.Contains(t, " | ")
+}
+
+const (
+	minWords  = 4 // words, figures and dates of a sentence that says something
+	minGlyphs = 5 // the same where single characters are counted
+)
+
+// fit says what a sentence can be made into.
+type fit int
+
+const (
+	unfit    fit = iota // a heading, a question, an order, advice: no fact
+	row                 // a row of a table
+	fragment            // too short to say what it is about, but with a figure, a date or a name: "Price: 45 euros"
+	whole               // a sentence
+)
+
+func fitness(markdown, plain string, c *claim) fit {
+	lex := words()
+	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(plain, "\"”»」）)"))
+	switch {
+	case strings.HasPrefix(strings.TrimSpace(markdown), "#"), strings.ContainsRune("?？؟:：", last), len(c.terms) == 0:
+		return unfit
+	case block(markdown):
+		return row
+	}
+	first := c.terms[0]
+	if lex.is("order", first.low, first.low) && !first.glyph && !(first.low == "note" && c.before(first, "that")) || strings.HasPrefix(first.low, "see also") {
+		return unfit
+	}
+	n, glyphs, opinion := len(c.quantities)+len(c.dates), 0, false
+	firm := len(c.quantities) > 0 || slices.ContainsFunc(c.dates, func(d measure.Date) bool { return d.Year > 0 })
+	for i, t := range c.terms {
+		if t.kind != stop {
+			n++
+		}
+		if t.glyph {
+			glyphs++
+		}
+		shouted := len(t.raw) > 1 && t.raw == strings.ToUpper(t.raw) // the country, not the pronoun
+		switch {
+		case lex.is("self", t.low, t.low) && !shouted && !(t.low == "i" && (t.raw == "i" || i > 0 && capital(c.terms[i-1].raw) == c.terms[i-1].raw && c.terms[i-1].kind != stop)): // no article, no "Part I"
+			return unfit
+		case lex.is("opinion", t.low, t.low) && !shouted:
+			opinion = true
+		}
+		firm = firm || t.name || t.source
+	}
+	least := minWords
+	if glyphs > 0 {
+		least = minGlyphs
+	}
+	switch {
+	case opinion && !firm:
+		return unfit
+	case n >= least:
+		return whole
+	case n >= 2 && firm:
+		return fragment
+	}
+	return unfit
+}
+
+// lean says what a sentence needs of the one before.
+type lean int
+
+const (
+	standing lean = iota // nothing
+	inside               // it points back, but not with its subject: "with these cells"
+	before               // it begins with a word that stands for something else
+)
+
+// glyphDangling begin sentences of Chinese and Japanese that lean on the one before.
+var glyphDangling = []string{"这", "那", "它", "他", "她", "其", "因此", "但是", "此外", "然而", "これ", "それ", "その", "この", "同社", "同国", "同市", "该", "該", "また", "しかし", "そこ", "هذا", "هذه", "ذلك", "لكن", "وهو", "وهي"}
+
+func leaning(s string, c *claim) lean {
+	for _, g := range glyphDangling {
+		if strings.HasPrefix(s, g) {
+			return before
+		}
+	}
+	if len(c.terms) == 0 {
+		return standing
+	}
+	first := c.terms[0]
+	switch {
+	case words().is("dangling", first.low, first.low), generalSubject(c), pointsBack(c):
+		return before
+	case c.has(func(t term) bool {
+		return t.low == "these" || t.low == "those" && !c.before(t, "who", "that", "of", "in", "with", "which")
+	}):
+		return inside
+	}
+	return standing
+}
+
+// before reports whether one of the words stands directly after term t.
+func (c *claim) before(t term, next ...string) bool {
+	i := slices.IndexFunc(c.terms, func(u term) bool { return u.start == t.start })
+	return i+1 < len(c.terms) && slices.Contains(next, c.terms[i+1].low)
+}
+
+// generalSubject reports whether a claim begins with "the company" or another noun for a name that was given before.
+func generalSubject(c *claim) bool {
+	return len(c.terms) > 1 && definite[c.terms[0].low] && words().is("general", c.terms[1].low, c.terms[1].stem) && !c.before(c.terms[1], "of", "that", "which", "von", "de", "du", "del", "des", "der") && !c.terms[1].name && !possessive(c.terms[1])
+}
+
+var definite = wordSet("the der die das le la les l el los las il lo i gli o a os as")
+
+// pointsBack reports whether "the same" or "such" near the beginning names something that only the sentence before tells ("the same
+// laboratory needed 18 minutes"). "The same ... as" tells it itself.
+func pointsBack(c *claim) bool {
+	for i, t := range c.terms[:min(len(c.terms), 6)] {
+		if t.low == "such" || t.low == "same" {
+			return !slices.ContainsFunc(c.terms[i:], func(u term) bool { return u.low == "as" })
+		}
+	}
+	return false
+}
+
+// leadingName returns the proper name that a sentence begins with: two or more capitalised words. One word alone may be any word.
+func leadingName(s string) string {
+	var name []string
+	for _, w := range strings.Fields(s) {
+		r, _ := utf8.DecodeRuneInString(w)
+		if !unicode.IsUpper(r) || len(name) == 0 && articleWords[strings.ToLower(w)] || strings.HasSuffix(w, "'s") || strings.HasSuffix(w, "’s") {
+			break
+		}
+		name = append(name, strings.TrimRight(w, ",;"))
+		if strings.HasSuffix(w, ",") {
+			break
+		}
+	}
+	if len(name) < 2 || words().is("stop", strings.ToLower(name[0]), "") {
+		return ""
+	}
+	return strings.Join(name, " ")
+}
+
+func capital(s string) string {
+	r, n := utf8.DecodeRuneInString(s)
+	return string(unicode.ToUpper(r)) + s[n:]
+}
+
+// responsible returns the one page that clearly carries the claim: the only one cited, or the one whose title, summary and claims share
+// at least two words more with it than those of any other. 0 if there is none.
+func responsible(c *claim, cited []model.Page) int {
+	if len(cited) == 1 {
+		return cited[0].N
+	}
+	keys := c.keys()
+	best, first, second := 0, 0, 0
+	for _, p := range cited {
+		shared := sameKeys(keys, read(strings.Join(append([]string{p.Title, p.Summary}, p.Claims...), ". ")).keys())
+		switch {
+		case shared > first:
+			best, first, second = p.N, shared, first
+		case shared > second:
+			second = shared
+		}
+	}
+	if first-second < 2 {
+		return 0
+	}
+	return best
+}
+
+// confidence states how much there is to check a statement by. It starts at 0.5; one page that carries it adds 0.15, a second page
+// that is cited too 0.05, a figure 0.1, a date 0.05, a name 0.05; a hedge, a forecast, more than 300 characters, a word that points
+// elsewhere and stands alone ("these", "the same"), more than one sentence that it was made of, and a row of a table take 0.05 to 0.2 each. The result lies within 0.2..0.9.
+func confidence(c *claim, cited int, page, resolved bool) float64 {
+	tenths := 50
+	add := func(when bool, n int) {
+		if when {
+			tenths += n
+		}
+	}
+	add(page, 15)
+	add(cited > 1, 5)
+	add(len(c.quantities) > 0, 10)
+	add(len(c.dates) > 0, 5)
+	add(c.has(func(t term) bool { return t.name }), 5)
+	add(c.has(func(t term) bool { return t.hedge }), -10)
+	add(c.has(func(t term) bool { return t.forecast }), -5)
+	add(len(c.text) > 300, -10)
+	add(!resolved && c.has(func(t term) bool { return t.low == "these" || t.low == "those" || t.low == "same" || t.low == "latter" }), -10)
+	add(resolved, -5)
+	add(c.row(), -20)
+	return float64(min(max(tenths, 20), 90)) / 100
+}
+
+// salience knows which words a report and its question are about.
+type salience struct {
+	question map[string]bool
+	seen     map[string]int    // sentences that have the word
+	shown    map[string]string // the word as the report first has it
+}
+
+func newSalience(question string, claims []*claim) salience {
+	s := salience{question: read(question).keys(), seen: map[string]int{}, shown: map[string]string{}}
+	for _, c := range claims {
+		for k := range c.keys() {
+			s.seen[k]++
+		}
+		for _, t := range c.terms {
+			if s.shown[t.key()] == "" {
+				s.shown[t.key()] = strings.TrimSuffix(strings.TrimSuffix(t.low, "'s"), "’s")
+			}
+		}
+	}
+	return s
+}
+
+const maxTags = 4
+
+// tags are the names in a claim, then its words that the question or other sentences have too, the most frequent first; of a claim
+// that has none of these, its first word of weight.
+func (s salience) tags(c *claim) []string {
+	type tag struct {
+		text  string
+		score int
+	}
+	var tags []tag
+	add := func(text string, score int) {
+		text = strings.ToLower(strings.Trim(text, " .,'’"))
+		covered := func(t tag) bool { return strings.Contains(" "+t.text+" ", " "+text+" ") }
+		if n := utf8.RuneCountInString(text); n < 2 || n > 40 || slices.ContainsFunc(tags, covered) {
+			return
+		}
+		tags = append(tags, tag{text, score})
+	}
+	for _, name := range c.names() {
+		add(name, 1000)
+	}
+	for _, run := range glyphRuns(c.text) {
+		add(run, 100)
+	}
+	first := ""
+	for _, t := range c.terms {
+		if !t.strong() || t.name || t.glyph || len(t.poles) > 0 || utf8.RuneCountInString(t.raw) < 4 || strings.HasSuffix(t.low, "ed") || strings.HasSuffix(t.low, "ly") || irregular[t.low] != "" {
+			continue
+		}
+		score := s.seen[t.key()]
+		if s.question[t.key()] {
+			score += 20
+		}
+		if first == "" {
+			first = t.low
+		}
+		if score >= 2 {
+			add(s.shown[t.key()], score)
+		}
+	}
+	if len(tags) == 0 {
+		add(first, 0)
+	}
+	slices.SortStableFunc(tags, func(a, b tag) int { return cmp.Compare(b.score, a.score) })
+	out := []string{}
+	for _, t := range tags[:min(len(tags), maxTags)] {
+		out = append(out, t.text)
+	}
+	return out
+}
+
+// names are the proper names of a claim, neighbours joined ("Nordvik Institute").
+func (c *claim) names() []string {
+	var out []string
+	last := -2
+	for i, t := range c.terms {
+		r, _ := utf8.DecodeRuneInString(t.raw)
+		lead := i == 0 && unicode.IsUpper(r) && t.kind == content && len(c.terms) > 1 && c.terms[1].name // "Nordvik Institute measured"
+		if !t.name && !lead || t.glyph || t.kind != content {
+			continue
+		}
+		word := strings.TrimSuffix(strings.TrimSuffix(t.raw, "'s"), "’s")
+		if last == i-1 && len(out) > 0 {
+			out[len(out)-1] += " " + word
+		} else {
+			out = append(out, word)
+		}
+		last = i
+	}
+	return out
+}
+
+// glyphRuns are the runs of two to eight Han or of three or more Katakana characters, which are mostly nouns.
+func glyphRuns(s string) []string {
+	var out []string
+	run := []rune{}
+	flush := func() {
+		if n := len(run); n >= 2 && n <= 8 {
+			out = append(out, string(run))
+		}
+		run = run[:0]
+	}
+	script := func(r rune) int {
+		switch {
+		case unicode.Is(unicode.Han, r):
+			return 1
+		case unicode.Is(unicode.Katakana, r) || r == 'ー':
+			return 2
+		}
+		return 0
+	}
+	last := 0
+	for _, r := range s {
+		if k := script(r); k != last {
+			flush()
+			last = k
+		}
+		if last != 0 {
+			run = append(run, r)
+		}
+	}
+	flush()
+	return out
+}

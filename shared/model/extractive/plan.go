@@ -1,0 +1,189 @@
+package extractive
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/factstream/factstream/shared/model"
+	"github.com/factstream/factstream/shared/text"
+)
+
+// plan asks what the task itself leaves open, and nothing else: open contradictions first, then the gaps that the provider named, then
+// thin topics. Each question carries what it is about, so that it can be put to a search by itself. Nothing open gives no question.
+func plan(task model.QuestionsTask) model.QuestionsReply {
+	reply := model.QuestionsReply{Questions: []model.PlannedQuestion{}}
+	p := phrasesFor(task.Root)
+	add := func(score float64, reason, question string) {
+		reply.Questions = append(reply.Questions, model.PlannedQuestion{Text: question, Reason: reason, Score: score})
+	}
+	for _, c := range task.Contradictions {
+		add(0.9, p.reasonContradiction, fmt.Sprintf(p.contradiction, quoted(c.A, maxQuoted), quoted(c.B, maxQuoted)))
+	}
+	for _, gap := range task.Gaps {
+		if gap = strings.TrimSpace(gap); gap == "" {
+			continue
+		}
+		if strings.ContainsAny(lastRune(gap), "?？؟") && !strings.Contains(strings.TrimRight(gap, "?？؟"), "?") {
+			add(0.8, p.reasonGap, text.Truncate(gap, maxAsked))
+			continue
+		}
+		add(0.7, p.reasonGap, fmt.Sprintf(p.gap, quoted(task.Root, maxRoot), quoted(gap, maxQuoted)))
+	}
+	for _, topic := range task.ThinTopics {
+		if topic = strings.TrimSpace(topic); topic != "" {
+			add(0.5, p.reasonThin, fmt.Sprintf(p.thin, quoted(task.Root, maxRoot), quoted(topic, maxTopic)))
+		}
+	}
+	return reply
+}
+
+// How much of a text a question quotes, in characters: a question has room for 500.
+const (
+	maxAsked  = 490
+	maxQuoted = 180
+	maxRoot   = 160
+	maxTopic  = 80
+)
+
+// quoted is a text as it can stand inside a sentence: one line, cut, without its full stop.
+func quoted(s string, max int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	return text.Truncate(strings.TrimRight(s, ".。?？!"), max)
+}
+
+func lastRune(s string) string {
+	r := []rune(s)
+	if len(r) == 0 {
+		return ""
+	}
+	return string(r[len(r)-1])
+}
+
+// phrasing holds the sentences that the engine writes itself, in one language.
+type phrasing struct {
+	contradiction, gap, thin                   string // questions
+	reasonContradiction, reasonGap, reasonThin string
+	disputed, uncovered, shared                string // sentences of a brief
+}
+
+var phrasings = map[string]phrasing{
+	"en": {
+		contradiction: "Which is right: “%s”, or “%s”?",
+		gap:           "On the question “%s”: what is known about this open point: %s?",
+		thin:          "On the question “%s”: what else is known about %s?",
+
+		reasonContradiction: "Two facts contradict each other.",
+		reasonGap:           "The last research named this gap.",
+		reasonThin:          "The topic has few facts.",
+		disputed:            "“%s” stands against “%s”.",
+		uncovered:           "No fact so far speaks of: %s.",
+		shared:              "%s is named by several facts.",
+	},
+	"de": {
+		contradiction: "Was trifft zu: „%s“ oder „%s“?",
+		gap:           "Zur Frage „%s“: Was ist über diesen offenen Punkt bekannt: %s?",
+		thin:          "Zur Frage „%s“: Was ist noch über %s bekannt?",
+
+		reasonContradiction: "Zwei Fakten widersprechen sich.",
+		reasonGap:           "Die letzte Recherche nannte diese Lücke.",
+		reasonThin:          "Zum Thema gibt es wenige Fakten.",
+		disputed:            "„%s“ steht gegen „%s“.",
+		uncovered:           "Bisher spricht kein Fakt von: %s.",
+		shared:              "Mehrere Fakten nennen %s.",
+	},
+	"fr": {
+		contradiction: "Qu'est-ce qui est exact : « %s » ou « %s » ?",
+		gap:           "Sur la question « %s » : que sait-on de ce point ouvert : %s ?",
+		thin:          "Sur la question « %s » : que sait-on d'autre sur %s ?",
+
+		reasonContradiction: "Deux faits se contredisent.",
+		reasonGap:           "La dernière recherche a nommé cette lacune.",
+		reasonThin:          "Ce thème a peu de faits.",
+		disputed:            "« %s » s'oppose à « %s ».",
+		uncovered:           "Aucun fait ne parle encore de : %s.",
+		shared:              "Plusieurs faits nomment %s.",
+	},
+	"es": {
+		contradiction: "¿Qué es correcto: «%s» o «%s»?",
+		gap:           "Sobre la pregunta «%s»: ¿qué se sabe de este punto abierto: %s?",
+		thin:          "Sobre la pregunta «%s»: ¿qué más se sabe de %s?",
+
+		reasonContradiction: "Dos hechos se contradicen.",
+		reasonGap:           "La última investigación nombró esta laguna.",
+		reasonThin:          "El tema tiene pocos hechos.",
+		disputed:            "«%s» se opone a «%s».",
+		uncovered:           "Ningún hecho habla todavía de: %s.",
+		shared:              "Varios hechos nombran %s.",
+	},
+	"ja": {
+		contradiction: "「%s」と「%s」のどちらが正しいですか。",
+		gap:           "「%s」という問いについて、次の未解決の点は何が知られていますか：%s",
+		thin:          "「%s」という問いについて、%sはほかに何が知られていますか。",
+
+		reasonContradiction: "二つの事実が矛盾しています。",
+		reasonGap:           "前回の調査がこの不足を挙げました。",
+		reasonThin:          "この話題の事実は少ないです。",
+		disputed:            "「%s」は「%s」と矛盾しています。",
+		uncovered:           "次についての事実はまだありません：%s。",
+		shared:              "複数の事実が%sを挙げています。",
+	},
+	"zh": {
+		contradiction: "哪一个正确：“%s”，还是“%s”？",
+		gap:           "关于问题“%s”：以下未解决的方面有哪些已知信息：%s？",
+		thin:          "关于问题“%s”：关于%s还知道什么？",
+
+		reasonContradiction: "两个事实相互矛盾。",
+		reasonGap:           "上次研究指出了这一空白。",
+		reasonThin:          "该主题的事实较少。",
+		disputed:            "“%s”与“%s”相矛盾。",
+		uncovered:           "尚无事实涉及：%s。",
+		shared:              "多个事实提到%s。",
+	},
+}
+
+// phrasesFor returns the sentences in the language of a question, English if it is none of the six.
+func phrasesFor(question string) phrasing { return phrasings[language(question)] }
+
+// languageWords are frequent small words that tell one language from the others.
+var languageWords = map[string]map[string]bool{
+	"en": wordSet("the of and is are was what which how why when who does do in to for with from on"),
+	"de": wordSet("der die das und ist sind wie was welche welcher wann warum wer nicht mit für von zu im den ein eine werden"),
+	"fr": wordSet("le la les des est sont quel quelle quels quelles comment pourquoi quand qui et pour dans sur avec une du"),
+	"es": wordSet("el los las es son qué cuál cuáles cómo cuándo por quién para con una del y en"),
+}
+
+func wordSet(line string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(line) {
+		m[w] = true
+	}
+	return m
+}
+
+func language(s string) string {
+	han := false
+	for _, r := range s {
+		switch {
+		case r >= 0x3041 && r <= 0x30ff:
+			return "ja"
+		case r >= 0x4e00 && r <= 0x9fff:
+			han = true
+		}
+	}
+	if han {
+		return "zh"
+	}
+	best, most := "en", 0
+	for _, lang := range []string{"en", "de", "fr", "es"} {
+		n := 0
+		for _, w := range text.Words(s) {
+			if languageWords[lang][w] {
+				n++
+			}
+		}
+		if n > most {
+			best, most = lang, n
+		}
+	}
+	return best
+}

@@ -1,0 +1,148 @@
+// Package progress tells what a step is doing right now. It is for people who watch: it lives in memory for a minute, is
+// written when that is easy, and nothing is ever decided by it. What is not there counts as pending.
+package progress
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/factstream/factstream/jetstream/topology"
+)
+
+// The states of a step that is under way. That one is done or failed is told by events, not here.
+const (
+	Waiting = "waiting" // for a lease, a model, a moment: Text says for what
+	Running = "running"
+)
+
+// State is what a step is doing.
+type State struct {
+	State  string    `json:"state"`
+	Since  time.Time `json:"since"` // when the state began
+	Text   string    `json:"text,omitempty"`
+	Engine string    `json:"engine,omitempty"`
+}
+
+// Entry is the state of one step: Entity is the run's id, or the number of the cycle.
+type Entry struct {
+	Entity, Stage string
+	State
+}
+
+const (
+	// every is the least time between two writes of a step in the same state.
+	every = 500 * time.Millisecond
+	// patience is how long a write may hold up the step that makes it, respite how long none is tried after one failed.
+	patience = 500 * time.Millisecond
+	respite  = 5 * time.Second
+	// forget is when the time of a step's last write is of no more use: the bucket's time to live.
+	forget = time.Minute
+)
+
+// Board is the bucket of progress. It may be used by several goroutines.
+type Board struct {
+	bucket jetstream.KeyValue
+	now    func() time.Time
+
+	mu     sync.Mutex
+	last   map[string]written
+	resume time.Time // no write is tried before
+}
+
+type written struct {
+	at    time.Time
+	state string
+}
+
+// Open opens the bucket that topology.Declare made. Times are taken from now.
+func Open(ctx context.Context, js jetstream.JetStream, now func() time.Time) (*Board, error) {
+	bucket, err := js.KeyValue(ctx, topology.BucketProgress)
+	if err != nil {
+		return nil, fmt.Errorf("open the bucket %s: %w", topology.BucketProgress, err)
+	}
+	return &Board{bucket: bucket, now: now, last: map[string]written{}}, nil
+}
+
+// Write notes what stage of entity (a run's id or a cycle's number) of thread is doing. It is left out when the same
+// state was written less than half a second ago, or a write failed a moment ago, and it never takes longer than half a
+// second: no step fails or waits because of it.
+func (b *Board) Write(ctx context.Context, thread, entity, stage string, state State) {
+	key := thread + "." + entity + "." + stage
+	if !b.due(key, state.State) {
+		return
+	}
+	body, err := json.Marshal(state)
+	if err != nil {
+		return // a time that JSON cannot express
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	if _, err := b.bucket.Put(ctx, key, body); err != nil && !errors.Is(err, jetstream.ErrInvalidKey) {
+		b.mu.Lock()
+		b.resume = b.now().Add(respite)
+		b.mu.Unlock()
+	}
+}
+
+// Read returns what the steps of thread are doing, in the order in which they were last heard of.
+func (b *Board) Read(ctx context.Context, thread string) ([]Entry, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	watcher, err := b.bucket.Watch(ctx, thread+".>", jetstream.IgnoreDeletes())
+	if err != nil {
+		return nil, fmt.Errorf("read the progress of thread %s: %w", thread, err)
+	}
+	defer watcher.Stop() //nolint:errcheck // the context ends it too
+	var entries []Entry
+	for {
+		select {
+		case <-ctx.Done():
+			return nil, fmt.Errorf("read the progress of thread %s: %w", thread, ctx.Err())
+		case update, ok := <-watcher.Updates():
+			if !ok || update == nil { // nil: all there is was told
+				return entries, nil
+			}
+			if entry, ok := parse(update.Key(), update.Value()); ok {
+				entries = append(entries, entry)
+			}
+		}
+	}
+}
+
+// due says whether key is to be written now, and takes it that it is.
+func (b *Board) due(key, state string) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.now()
+	if now.Before(b.resume) {
+		return false
+	}
+	if last, ok := b.last[key]; ok && last.state == state && now.Sub(last.at) < every {
+		return false
+	}
+	for old, last := range b.last {
+		if now.Sub(last.at) >= forget {
+			delete(b.last, old)
+		}
+	}
+	b.last[key] = written{now, state}
+	return true
+}
+
+// parse leaves out what another version may have written.
+func parse(key string, value []byte) (Entry, bool) {
+	parts := strings.Split(key, ".")
+	if len(parts) != 3 {
+		return Entry{}, false
+	}
+	entry := Entry{Entity: parts[1], Stage: parts[2]}
+	err := json.Unmarshal(value, &entry.State)
+	return entry, err == nil
+}
