@@ -1,0 +1,217 @@
+package research
+
+import (
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stretchr/testify/require"
+
+	"github.com/factstream/factstream/fixtures/standin"
+	"github.com/factstream/factstream/jetstream/worker"
+	"github.com/factstream/factstream/shared/artifact"
+	"github.com/factstream/factstream/shared/config"
+	"github.com/factstream/factstream/shared/event"
+	"github.com/factstream/factstream/shared/notebook"
+	"github.com/factstream/factstream/shared/service/servicetest"
+)
+
+// Every way in which calls can end, and what becomes of the run, its attempts and its money. The delays before the
+// second and third attempt are 50 and 100 ms.
+func TestWhatCallsEndInIsWhatTheRunEndsIn(t *testing.T) {
+	t.Parallel()
+	cut := standin.Answer{Fault: standin.Reset, After: 900}
+	whole := standin.Answer{}
+	cases := map[string]struct {
+		answers  []standin.Answer
+		then     standin.Answer
+		status   string
+		code     string
+		attempts []string // codes; empty: it completed the run
+		says     string
+	}{
+		"cut, then whole":         {answers: []standin.Answer{cut}, then: whole, status: "completed", attempts: []string{"truncated", ""}},
+		"cut three times":         {then: cut, status: "failed", code: "truncated", attempts: []string{"truncated", "truncated", "truncated"}, says: "may still bill"},
+		"ends without its report": {then: standin.Answer{Stream: "tabstack/truncated"}, status: "failed", code: "truncated", attempts: []string{"truncated", "truncated", "truncated"}},
+		"5xx, then whole": {answers: []standin.Answer{{Status: 500, Body: "<html><title>Bad day</title></html>", Header: map[string]string{"Content-Type": "text/html"}}},
+			status: "completed", attempts: []string{"server_error", ""}},
+		"dropped, then whole": {answers: []standin.Answer{{Fault: standin.Drop}}, status: "completed", attempts: []string{"transport", ""}},
+		"stall, then whole":   {answers: []standin.Answer{{Fault: standin.Stall, After: 500}}, status: "completed", attempts: []string{"stall", ""}},
+		"429, then whole": {answers: []standin.Answer{{Status: 429, Body: `{"error":"slow down"}`}},
+			status: "completed", attempts: []string{"rate_limited", ""}},
+		"401":            {then: standin.Answer{Status: 401, Body: `{"error":"Unauthorized"}`}, status: "failed", code: "auth_error", attempts: []string{"auth_error"}, says: "refuses the key"},
+		"402":            {then: standin.Answer{Status: 402, Body: `{"error":"No credits"}`}, status: "failed", code: "payment_required", attempts: []string{"payment_required"}, says: "No credits"},
+		"403":            {then: standin.Answer{Status: 403, Body: `{"error":"Forbidden"}`}, status: "failed", code: "auth_error", attempts: []string{"auth_error"}},
+		"422":            {then: standin.Answer{Status: 422, Body: `{"error":"mode must be fast"}`}, status: "failed", code: "bad_request", attempts: []string{"bad_request"}, says: "mode must be fast"},
+		"an error event": {then: standin.Answer{Stream: "tabstack/error"}, status: "failed", code: "task_error", attempts: []string{"task_error"}},
+		"complete without a report": {then: standin.Answer{Body: "event: complete\ndata: {\"message\":\"done\"}\n\n"},
+			status: "failed", code: "protocol_error", attempts: []string{"protocol_error"}, says: "The provider may still bill"},
+	}
+	bus := servicetest.NewBus(t)
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			provider := standin.Start(t, standin.Options{Answers: c.answers, Then: c.then})
+			r, stop := start(t, bus, Options{}, live(provider), func(cfg *config.Config) { cfg.IdleTimeout = 300 * time.Millisecond })
+			defer stop()
+			thread := newThread(t, r.Service)
+			run := awaitRun(t, r.Service, thread, request(t, r.Service, thread, liveAccess))
+
+			require.Equal(t, c.status, run.Status, "%+v", run.Failure)
+			var codes []string
+			for i, a := range run.Attempts {
+				require.Equal(t, i+1, a.N)
+				codes = append(codes, a.Code)
+			}
+			require.Equal(t, c.attempts, codes)
+			require.Equal(t, len(c.attempts), provider.Stats().Calls)
+			require.Equal(t, 1, provider.Stats().MaxInFlight)
+			if c.status == "completed" {
+				requireLedger(t, r.Service, thread, 250, 0)
+			} else {
+				require.Equal(t, c.code, run.Failure.Code)
+				require.Contains(t, run.Failure.Detail, c.says)
+				requireLedger(t, r.Service, thread, 0, 0)
+			}
+			require.Eventually(t, func() bool { return len(spooledFiles(t, r)) == 0 }, 5*time.Second, soon)
+		})
+	}
+}
+
+func TestTheWaitBeforeTheNextAttemptIsTheLongerOfOursAndTheProviders(t *testing.T) {
+	t.Parallel()
+	bus := servicetest.NewBus(t)
+	provider := standin.Start(t, standin.Options{Answers: []standin.Answer{{Status: 429, Header: map[string]string{"Retry-After": "1"}}, {Fault: standin.Reset}}})
+	r, _ := start(t, bus, Options{}, live(provider))
+	thread := newThread(t, r.Service)
+	run := awaitRun(t, r.Service, thread, request(t, r.Service, thread, liveAccess))
+	require.Len(t, run.Attempts, 3)
+	require.GreaterOrEqual(t, run.Attempts[1].Started.Sub(run.Attempts[0].Ended), time.Second)
+	require.GreaterOrEqual(t, run.Attempts[2].Started.Sub(run.Attempts[1].Ended), 100*time.Millisecond)
+}
+
+func TestWhatCameOfAFailedAttemptIsKeptUnderItsName(t *testing.T) {
+	t.Parallel()
+	bus := servicetest.NewBus(t)
+	provider := standin.Start(t, standin.Options{Answers: []standin.Answer{{Fault: standin.Close, After: 700}}})
+	r, _ := start(t, bus, Options{}, live(provider))
+	thread := newThread(t, r.Service)
+	run := awaitRun(t, r.Service, thread, request(t, r.Service, thread, liveAccess))
+	ref, err := r.Artifacts.Named(withinWait(t), thread, artifact.AttemptName(run.ID, 1))
+	require.NoError(t, err)
+	require.Equal(t, int64(700), ref.Size)
+	require.NotEqual(t, run.Completed.Raw.Ref, ref.Ref)
+}
+
+func TestAFailedRunWithdrawsWhatWaitsAndTheThreadParksNamingIt(t *testing.T) {
+	t.Parallel()
+	bus := servicetest.NewBus(t)
+	gate := make(chan struct{})
+	provider := standin.Start(t, standin.Options{Answers: []standin.Answer{{Stream: "tabstack/error", Gate: gate, After: 200}}})
+	r, _ := start(t, bus, Options{}, live(provider))
+	thread := newThread(t, r.Service)
+	first := request(t, r.Service, thread, liveAccess)
+	await(t, provider, func(s standin.Stats) bool { return s.Bytes >= 200 })
+	second := request(t, r.Service, thread, liveAccess)
+	close(gate)
+	require.Equal(t, "failed", awaitRun(t, r.Service, thread, first).Status)
+	require.Equal(t, "withdrawn", awaitRun(t, r.Service, thread, second).Status)
+	requireLedger(t, r.Service, thread, 0, 0)
+	// The briefer settles both cycles, then autopilot parks.
+	servicetest.Append(t, r.Service, thread, notebook.Settle{ClosingStep: notebook.ClosingStep{Cycle: 2}})
+	servicetest.Append(t, r.Service, thread, notebook.Settle{ClosingStep: notebook.ClosingStep{Cycle: 1}})
+	servicetest.Until(t, r.Service, thread, func(th *notebook.Thread) bool { return th.Standing == notebook.Idle })
+	require.Equal(t, 1, provider.Stats().Calls)
+}
+
+func TestAKeyThatIsRefusedParksTheThreadWithWhatTheProviderSaid(t *testing.T) {
+	t.Parallel()
+	bus := servicetest.NewBus(t)
+	provider := standin.Start(t, standin.Options{Then: standin.Answer{Status: 401, Body: `{"error":"Unauthorized - Invalid token"}`}})
+	r, _ := start(t, bus, Options{}, live(provider))
+	thread := newThread(t, r.Service, func(s *event.Settings) { s.Auto = true })
+	servicetest.Append(t, r.Service, thread, notebook.Start{Access: liveAccess})
+	servicetest.Until(t, r.Service, thread, func(th *notebook.Thread) bool { return len(th.Cycles) == 1 && th.Cycles[0].Newest() != nil })
+	servicetest.Append(t, r.Service, thread, notebook.Settle{ClosingStep: notebook.ClosingStep{Cycle: 1}})
+	servicetest.Until(t, r.Service, thread, func(th *notebook.Thread) bool { return th.Standing == notebook.Idle })
+	reason := stateOf(r.Service, thread).Reason
+	require.Equal(t, notebook.ReasonProvider, reason.Code)
+	require.Contains(t, reason.Text, "Invalid token")
+	require.Contains(t, reason.Text, "auth_error")
+}
+
+func TestARunWithoutKeyFailsBeforeAnythingIsSpent(t *testing.T) {
+	t.Parallel()
+	bus := servicetest.NewBus(t)
+	provider := standin.Start(t, standin.Options{})
+	for code, change := range map[string]func(*config.Config){
+		event.CodeNoKey: func(c *config.Config) { c.Tabstack.BaseURL = provider.URL() },
+		codeOffline:     func(c *config.Config) { c.Tabstack.APIKey = key },
+	} {
+		r, stop := start(t, bus, Options{}, change)
+		thread := newThread(t, r.Service)
+		run := awaitRun(t, r.Service, thread, request(t, r.Service, thread, liveAccess))
+		require.Equal(t, code, run.Failure.Code)
+		require.Contains(t, run.Failure.Detail, "Nothing was spent")
+		require.Empty(t, run.Attempts)
+		requireLedger(t, r.Service, thread, 0, 0)
+		stop()
+	}
+	require.Zero(t, provider.Stats().Calls)
+}
+
+func TestARunIsGivenUpWithItsReservationReleased(t *testing.T) {
+	t.Parallel()
+	bus := servicetest.NewBus(t)
+	r := open(t, bus, Options{})
+	servicetest.Run(t, r.Service)
+	thread := newThread(t, r.Service)
+	run := request(t, r.Service, thread, servicetest.Access)
+	message := worker.Message{Subject: "run.requested." + thread + "." + run + ".0", Data: []byte("{not an event"), Seq: 1}
+	require.Error(t, r.handleRun(withinWait(t), message))
+	require.NoError(t, r.giveUpRun(withinWait(t), message, worker.Failure{Class: worker.ClassMalformed, Err: event.ErrMalformed}))
+	failed := awaitRun(t, r.Service, thread, run)
+	require.Equal(t, event.CodeMalformed, failed.Failure.Code)
+	requireLedger(t, r.Service, thread, 0, 0)
+	// Again, and for what is no run at all: nothing happens.
+	require.NoError(t, r.giveUpRun(withinWait(t), message, worker.Failure{Class: worker.ClassCrashLoop, Err: event.ErrMalformed}))
+	message.Subject = "run.requested.nobody.nothing.0"
+	require.NoError(t, r.giveUpRun(withinWait(t), message, worker.Failure{Class: worker.ClassCrashLoop, Err: event.ErrMalformed}))
+	require.Equal(t, event.CodeMalformed, runOf(r.Service, thread, run).Failure.Code)
+}
+
+// A process that was stopped between its look for an answer and its claim, for longer than its lease, may claim at the same
+// moment as the one that took over, or after it, and for the same message. One of the two has the attempt and asks; the
+// other neither asks nor counts the first one's attempt as lost.
+func TestOnlyOneOfTwoHoldersClaimsAnAttempt(t *testing.T) {
+	t.Parallel()
+	bus := servicetest.NewBus(t)
+	other := idle(t, bus)
+	thread := newThread(t, other, func(s *event.Settings) { s.Budget = 1_000_000 })
+	holders := []*Researcher{open(t, bus, Options{}), open(t, bus, Options{})}
+	for _, r := range holders {
+		servicetest.Run(t, r.Service)
+	}
+	for range 20 {
+		run := request(t, other, thread, liveAccess)
+		j := job{cause: "requested-" + run, thread: thread, run: run}
+		claims, errs := make([]attempt, 2), make([]error, 2)
+		var wg sync.WaitGroup
+		for i, r := range holders {
+			_, err := r.Tail.CatchUp(t.Context())
+			require.NoError(t, err)
+			wg.Go(func() { claims[i], _, errs[i] = r.claim(t.Context(), j, 0) })
+		}
+		wg.Wait()
+		_, _, late := holders[0].claim(t.Context(), j, 0)
+		require.ErrorIs(t, late, errOvertaken)
+		won := slices.IndexFunc(claims, func(a attempt) bool { return a.n == 1 })
+		require.GreaterOrEqual(t, won, 0, "%v", errs)
+		require.NoError(t, errs[won])
+		require.Zero(t, claims[1-won].n, "both asked")
+		require.ErrorIs(t, errs[1-won], errOvertaken)
+		_, err := other.Tail.CatchUp(t.Context())
+		require.NoError(t, err)
+		require.Len(t, stateOf(other, thread).Runs[run].Attempts, 1)
+	}
+}

@@ -1,0 +1,207 @@
+package research
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/factstream/factstream/jetstream/batch"
+	"github.com/factstream/factstream/jetstream/worker"
+	"github.com/factstream/factstream/services/researcher/provider"
+	"github.com/factstream/factstream/shared/artifact"
+	"github.com/factstream/factstream/shared/event"
+	"github.com/factstream/factstream/shared/notebook"
+	"github.com/factstream/factstream/shared/telemetry"
+)
+
+const (
+	// stopping is how long saving and settling may go on when the process was told to stop: with the bus there it takes
+	// milliseconds, and without it the spool has the answer.
+	stopping = 3 * time.Second
+	// Pauses between two tries to save, from the first to the longest.
+	firstPause   = 250 * time.Millisecond
+	longestPause = 5 * time.Second
+)
+
+// settle makes of an answer what it is: the run's report, a failed attempt, or nothing, when the call was broken off
+// from this side. It is done inside the lease, by a context of its own: the guard that ends a call must not keep what it
+// brought from being kept.
+func (r *Researcher) settle(work context.Context, j job, a answer) (string, error) {
+	switch failure := provider.AsError(a.err); {
+	case a.err == nil:
+		return r.persist(work, func(ctx context.Context) (string, error) { return r.complete(ctx, j, a) })
+	case failure != nil:
+		return r.persist(work, func(ctx context.Context) (string, error) { return r.fail(ctx, j, a, failure) })
+	case errors.Is(a.err, errOver):
+		r.forget(j)
+		return telemetry.OutcomeSkipped, nil
+	}
+	return "", a.err // the lease was lost, or the process stops: the attempt stays open for whoever comes next
+}
+
+// persist tries until it is done, the time for settling is over, or the process has to end. Whatever is not settled then
+// stays in the spool, and the next delivery finds it.
+func (r *Researcher) persist(work context.Context, save func(context.Context) (string, error)) (string, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), r.options.Settle)
+	defer cancel()
+	disarm := context.AfterFunc(work, func() {
+		select {
+		case <-time.After(stopping):
+			cancel()
+		case <-ctx.Done():
+		}
+	})
+	defer disarm()
+	for pause := firstPause; ; pause = min(2*pause, longestPause) {
+		outcome, err := save(ctx)
+		var last *finished
+		switch {
+		case errors.As(err, &last):
+			return outcome, last.err
+		case err == nil || ctx.Err() != nil:
+			return outcome, err
+		}
+		r.Log.Warn().Err(err).Msg("an answer could not be settled, trying again")
+		select {
+		case <-ctx.Done():
+			return "", err
+		case <-time.After(pause):
+		}
+	}
+}
+
+// finished is an error that saving again would not change: the worker is to have it.
+type finished struct{ err error }
+
+func (f *finished) Error() string { return f.err.Error() }
+
+// complete keeps the raw answer under the attempt's name, then what the event refers to, and then appends run.completed.
+// An event that comes to nothing means that the run ended meanwhile, or that a later attempt was started: the answer is
+// void.
+func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, error) {
+	if !r.open(j) {
+		r.forget(j)
+		return telemetry.OutcomeSkipped, nil
+	}
+	ref, err := r.keepRaw(ctx, a)
+	if err != nil {
+		return "", err
+	}
+	if err := pointSaved.Hit(ctx); err != nil {
+		return "", err
+	}
+	completed, err := r.report(ctx, j, a, ref)
+	if err != nil {
+		return "", err
+	}
+	if err := pointKept.Hit(ctx); err != nil {
+		return "", err
+	}
+	outcome, err := r.append(ctx, j, notebook.CompleteRun{Run: j.run, Completed: completed})
+	if errors.Is(err, batch.ErrTooLarge) || errors.Is(err, notebook.ErrInvalid) { // no later try is any different; the answer is kept
+		return "", &finished{worker.GiveUp(codeTooLarge, err)}
+	}
+	if err != nil {
+		return "", err
+	}
+	if err := pointSettled.Hit(ctx); err != nil {
+		return "", err
+	}
+	if outcome == telemetry.OutcomeSkipped {
+		r.clearGone(ctx, j)
+	}
+	r.forget(j)
+	return outcome, nil
+}
+
+// fail ends the attempt. When it may be tried again the message comes back at that time.
+func (r *Researcher) fail(ctx context.Context, j job, a answer, failure *provider.Error) (string, error) {
+	if a.raw != nil { // for the trail of the attempt; its failure counts without it
+		keeping, cancel := context.WithTimeout(ctx, 10*time.Second)
+		_, err := r.keepRaw(keeping, a)
+		cancel()
+		if err != nil {
+			r.Log.Warn().Err(err).Str("run", j.run).Msg("what came of a failed attempt is not kept")
+		}
+	}
+	appended, err := r.Appender.Append(ctx, j.thread, notebook.FailAttempt{
+		Run: j.run, N: a.n, Code: string(failure.Code), Detail: failure.Detail, Retryable: failure.Retryable,
+		After: failure.RetryAfter, Delays: r.Config.RetryDelays,
+	}, notebook.Origin{Cause: j.cause})
+	if err != nil {
+		return "", err
+	}
+	if err := pointFailed.Hit(ctx); err != nil {
+		return "", err
+	}
+	if len(appended.Events) == 0 {
+		r.clearGone(ctx, j)
+	}
+	if err := r.spool.removeAttempt(a.attempt); err != nil {
+		r.Log.Warn().Err(err).Msg("spool not cleared")
+	}
+	outcome := outcomeOf(appended)
+	if until := retryAt(appended, j.run); !until.IsZero() {
+		return telemetry.OutcomeLater, &finished{r.later(until, string(failure.Code), failure.Detail)}
+	}
+	return outcome, nil
+}
+
+// retryAt is when the run may be tried again; zero when it has ended.
+func retryAt(appended notebook.Appended, run string) (at time.Time) {
+	for _, e := range appended.Events {
+		if e.Entity != run {
+			continue
+		}
+		switch d := e.Data.(type) {
+		case event.AttemptFailed:
+			if d.RetryAt != nil {
+				at = *d.RetryAt
+			}
+		case event.RunFailed:
+			return time.Time{}
+		}
+	}
+	return at
+}
+
+// keepRaw saves the answer of an attempt so that it is found by the attempt alone.
+func (r *Researcher) keepRaw(ctx context.Context, a answer) (artifact.Ref, error) {
+	if a.raw == nil {
+		return artifact.Ref{}, fmt.Errorf("attempt %d of run %s: no answer to keep", a.n, a.run)
+	}
+	ref, err := a.raw.keep(ctx, r.Artifacts, a.thread)
+	if err != nil {
+		return artifact.Ref{}, err
+	}
+	if _, again := a.raw.(keptRaw); again {
+		return ref, nil
+	}
+	return ref, r.Artifacts.Name(ctx, a.thread, artifact.AttemptName(a.run, a.n), ref)
+}
+
+// open says whether the run still waits for its terminal event.
+func (r *Researcher) open(j job) (open bool) {
+	r.Tail.View(j.thread, func(t *notebook.Thread) { open = !over(t, j.run) })
+	return open
+}
+
+// clearGone removes what was saved for a thread that was deleted meanwhile.
+func (r *Researcher) clearGone(ctx context.Context, j job) {
+	gone := false
+	r.Tail.View(j.thread, func(t *notebook.Thread) { gone = !t.Exists() })
+	if !gone {
+		return
+	}
+	if err := r.Artifacts.DeleteThread(ctx, j.thread); err != nil {
+		r.Log.Warn().Err(err).Msg("artifacts of a deleted thread are left to the janitor")
+	}
+}
+
+// forget clears the run's files out of the spool.
+func (r *Researcher) forget(j job) {
+	if err := r.spool.remove(j.thread, j.run); err != nil {
+		r.Log.Warn().Err(err).Str("run", j.run).Msg("spool not cleared, the janitor will")
+	}
+}
