@@ -1,0 +1,286 @@
+package brief
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/factstream/factstream/shared/engine"
+	"github.com/factstream/factstream/shared/event"
+	"github.com/factstream/factstream/shared/model"
+	"github.com/factstream/factstream/shared/notebook"
+	"github.com/factstream/factstream/shared/text"
+)
+
+const (
+	// maxStated disputes stand in a brief, those that the model wrote about included. The others are counted there, and are
+	// listed with the thread.
+	maxStated = 60
+	// maxSide is how many characters of each side the server quotes where the model said nothing about a dispute.
+	maxSide = 250
+)
+
+// write writes the brief.
+func (b *Briefer) write(ctx context.Context, c closing, m *engine.Engine) (notebook.Command, error) {
+	var material material
+	if err := b.read(c, func(t *notebook.Thread, _ *notebook.Cycle) { material = materialOf(t) }); err != nil {
+		return nil, err
+	}
+	m.Say(ctx, fmt.Sprintf("from %d of %d facts", len(material.task.Facts), len(material.facts)))
+	written, err := model.WriteBrief(ctx, m.Call(""), material.task)
+	if err != nil {
+		return nil, err
+	}
+	if written.Engine == "" { // no facts, and so no call
+		written.Engine, written.Model = m.Info.Engine, m.Info.ChatModel
+	}
+	return notebook.WriteBrief{ClosingStep: c.step(), Brief: material.brief(written)}, nil
+}
+
+// material is what a brief is written from.
+type material struct {
+	task     model.BriefTask
+	facts    map[string]cited // every fact that counts, by id
+	disputes []dispute        // every open contradiction, oldest first
+	runs     int              // completed
+	leftOut  int              // facts that the task has no room for
+}
+
+// cited is a fact as the list at the end of a brief shows it.
+type cited struct {
+	statement string
+	source    *event.Source
+	disputed  bool
+}
+
+// dispute is an open contradiction: the pair's id, and those of its facts.
+type dispute struct{ pair, elder, newer string }
+
+// materialOf chooses and numbers what the model gets to see. It is pure. The newest disputes come first, with both their
+// facts; then the settled facts: pinned ones, those that more pages support, and newer ones before older.
+func materialOf(t *notebook.Thread) material {
+	w := material{facts: map[string]cited{}, task: model.BriefTask{Question: t.Question, Previous: previousBrief(t)}}
+	for _, id := range t.RunIDs {
+		if t.Runs[id].Completed != nil {
+			w.runs++
+		}
+	}
+	open := t.Contradictions()
+	disputed := map[string]bool{}
+	for _, p := range open {
+		w.disputes = append(w.disputes, dispute{p.Pair, p.Elder, p.Newer})
+		disputed[p.Elder], disputed[p.Newer] = true, true
+	}
+	for _, id := range t.FactIDs {
+		if f := t.Facts[id]; f.Active() {
+			w.facts[id] = cited{statement: f.Statement, source: f.Source, disputed: disputed[id]}
+		}
+	}
+
+	numbers := map[string]int{}
+	number := func(id string) int {
+		if numbers[id] == 0 {
+			numbers[id] = len(numbers) + 1
+			w.task.Facts = append(w.task.Facts, briefFact(t.Facts[id], numbers[id], disputed[id]))
+		}
+		return numbers[id]
+	}
+	for i, p := range slices.Backward(open) {
+		if len(open)-i > model.MaxBriefDisputes {
+			break
+		}
+		w.task.Disputes = append(w.task.Disputes, model.BriefDispute{
+			N: len(w.task.Disputes) + 1, Ref: p.Pair, A: number(p.Elder), B: number(p.Newer), Reason: p.Reason,
+		})
+	}
+	settled := settledFacts(t, disputed)
+	room := min(len(settled), model.MaxBriefFacts-len(w.task.Facts))
+	for _, id := range settled[:room] {
+		number(id)
+	}
+	w.leftOut = len(settled) - room
+	return w
+}
+
+// settledFacts lists the facts that count and are not disputed, the most important first.
+func settledFacts(t *notebook.Thread, disputed map[string]bool) []string {
+	var settled []string
+	for _, id := range t.FactIDs {
+		if t.Facts[id].Active() && !disputed[id] {
+			settled = append(settled, id)
+		}
+	}
+	pages := pagesOf(t)
+	slices.SortStableFunc(settled, func(a, b string) int {
+		f, g := t.Facts[a], t.Facts[b]
+		return cmp.Or(
+			cmp.Compare(rank(g.Pinned), rank(f.Pinned)),
+			cmp.Compare(len(pages[b]), len(pages[a])),
+			cmp.Compare(g.Seq, f.Seq),
+		)
+	})
+	return settled
+}
+
+func rank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// pagesOf gives the sources of each fact, those of its duplicates included.
+func pagesOf(t *notebook.Thread) map[string]map[string]bool {
+	pages := map[string]map[string]bool{}
+	for _, id := range t.FactIDs {
+		root := t.Root(id)
+		for _, s := range t.Facts[id].Support {
+			if s.Source == nil {
+				continue
+			}
+			if pages[root] == nil {
+				pages[root] = map[string]bool{}
+			}
+			pages[root][s.Source.ID] = true
+		}
+	}
+	return pages
+}
+
+func briefFact(f *notebook.Fact, n int, disputed bool) model.BriefFact {
+	out := model.BriefFact{N: n, Ref: f.ID, Statement: f.Statement, Disputed: disputed, Date: f.At.UTC().Format(time.DateOnly)}
+	if f.Source != nil {
+		out.SourceTitle = f.Source.Title
+		if f.Source.PublishedAt != nil {
+			out.Date = f.Source.PublishedAt.UTC().Format(time.DateOnly)
+		}
+	}
+	return out
+}
+
+// brief makes the event of what the model wrote. A reply may have been kept before a person dismissed a fact or a dispute
+// opened, so each sentence is held against the facts as they are now; and every open dispute is stated, also one that the
+// model passed over.
+func (w material) brief(written model.Brief) event.BriefWritten {
+	out := event.BriefWritten{
+		RunCount: w.runs, Findings: []event.CitedText{}, Disputed: []event.DisputedText{}, Gaps: []string{}, Relationships: []event.CitedText{},
+		DroppedSentences: written.Dropped, Dropped: map[string]int{}, Engine: written.Engine, Model: written.Model,
+	}
+	for cause, n := range written.Drops {
+		count(out.Dropped, cause, n)
+	}
+	count(out.Dropped, model.DropLeftOut, w.leftOut)
+
+	stands := func(c model.Cited) bool {
+		for _, id := range c.Facts {
+			cause := ""
+			switch f, known := w.facts[id]; {
+			case !known:
+				cause = model.DropUnknownFact
+			case f.disputed:
+				cause = model.DropDisputedFact
+			default:
+				continue
+			}
+			out.DroppedSentences++
+			out.Dropped[cause]++
+			return false
+		}
+		return true
+	}
+	for _, c := range written.Findings {
+		if stands(c) {
+			out.Findings = append(out.Findings, event.CitedText(c))
+		}
+	}
+	for _, c := range written.Relationships {
+		if stands(c) {
+			out.Relationships = append(out.Relationships, event.CitedText(c))
+		}
+	}
+	for _, c := range written.Gaps {
+		if stands(c) {
+			out.Gaps = append(out.Gaps, c.Text)
+		}
+	}
+	w.dispute(&out, written.Disputed)
+	out.Markdown = render(w, out)
+	return out
+}
+
+// dispute writes the disputed part: what the model wrote about disputes that are still open, then the open ones that it did
+// not mention, newest first, in the words of their two statements.
+func (w material) dispute(out *event.BriefWritten, written []model.Disputed) {
+	open := map[string]bool{}
+	for _, d := range w.disputes {
+		open[d.pair] = true
+	}
+	stated := map[string]bool{}
+	for _, d := range written {
+		if !open[d.Dispute] || stated[d.Dispute] {
+			cause := model.DropUnknownDispute
+			if stated[d.Dispute] {
+				cause = model.DropDuplicate
+			}
+			out.DroppedSentences++
+			out.Dropped[cause]++
+			continue
+		}
+		stated[d.Dispute] = true
+		out.Disputed = append(out.Disputed, event.DisputedText{Text: d.Text, Contradiction: d.Dispute})
+	}
+	for _, d := range slices.Backward(w.disputes) {
+		if stated[d.pair] {
+			continue
+		}
+		if len(out.Disputed) == maxStated {
+			break
+		}
+		sentence := fmt.Sprintf("“%s” contradicts “%s”.", side(w.facts[d.elder].statement), side(w.facts[d.newer].statement))
+		out.Disputed = append(out.Disputed, event.DisputedText{Text: sentence, Contradiction: d.pair})
+	}
+}
+
+// side is a statement as it stands between quotation marks inside a sentence.
+func side(statement string) string {
+	return text.Truncate(strings.TrimRight(text.Normalise(statement), ".。"), maxSide)
+}
+
+// previousBrief is the plain text of the last brief as far as it still holds: sentences on facts that a person dismissed, that
+// were dropped, or that are disputed by now would else live on in prose.
+func previousBrief(t *notebook.Thread) string {
+	if t.Brief == nil {
+		return ""
+	}
+	open := map[string]bool{}
+	disputed := map[string]bool{}
+	for _, p := range t.Contradictions() {
+		open[p.Pair] = true
+		disputed[p.Elder], disputed[p.Newer] = true, true
+	}
+	var lines []string
+	settled := func(c event.CitedText) {
+		for _, id := range c.Facts {
+			if f := t.Facts[id]; f == nil || !f.Active() || disputed[id] {
+				return
+			}
+		}
+		lines = append(lines, c.Text)
+	}
+	for _, c := range t.Brief.Findings {
+		settled(c)
+	}
+	for _, d := range t.Brief.Disputed {
+		if open[d.Contradiction] {
+			lines = append(lines, d.Text)
+		}
+	}
+	lines = append(lines, t.Brief.Gaps...)
+	for _, c := range t.Brief.Relationships {
+		settled(c)
+	}
+	return strings.Join(lines, "\n")
+}
