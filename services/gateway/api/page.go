@@ -1,0 +1,29 @@
+package api
+
+import (
+	"context"
+
+	"github.com/factstream/factstream/services/gateway/web"
+	"github.com/factstream/factstream/shared/notebook"
+	"github.com/factstream/factstream/shared/text"
+)
+
+// reportForPage gives a run's report with the pages that it cites. Only addresses of the web are given as such.
+func (s *Server) reportForPage(ctx context.Context, run string) (web.Report, error) {
+	var report web.Report
+	markdown, err := s.report(ctx, run, func(t *notebook.Thread, r *notebook.Run) {
+		report = web.Report{Question: r.Requested.Text, Thread: t.ID, Replayed: r.Requested.Replay}
+		for _, p := range r.Completed.Pages {
+			page := web.Page{N: p.N, Title: p.Title}
+			if _, err := text.CanonicalURL(p.URL); err == nil {
+				page.URL = p.URL
+			}
+			report.Pages = append(report.Pages, page)
+		}
+	})
+	if err != nil {
+		return web.Report{}, s.problemOf(err)
+	}
+	report.Markdown = markdown
+	return report, nil
+}

@@ -1,0 +1,543 @@
+// The page of the notebook. It reads the API that everybody reads.
+import { Gone, all, api, ask, follow, followTrail, newest, ready } from "./api.js";
+import { copy, el, fill, setText, tick, weblink, when } from "./dom.js";
+
+const main = document.getElementById("main");
+const lookAgain = 2000;   // ms between two looks at a thread whose stages are worked on
+const looksIdle = 15000;  // ms between two looks at the state of the system
+
+let view = 0;             // counts views, so that a late answer does not write into the next one
+let watch = null;         // the stream of the view that is shown
+let trails = new Map();   // by run: the streams of what providers say
+let looking = null;       // the timer of the next look
+let heard = "";           // the status that was read out last
+let away = false;         // the gateway does not answer
+let toldAway = false;     // and a person who pressed a button was told so
+
+// ---- what is shown ----
+
+// show shows what the address names; anew when it is the same view again.
+async function show(anew) {
+  const mine = ++view;
+  const [, kind, id, , fact] = location.hash.split("/");
+  const thread = kind === "threads" && /^[a-z0-9_-]+$/.test(id || "") ? id : null;
+  clearTimeout(looking);
+  if (!anew) {
+    stopWatching();
+    heard = "";
+    tell("");
+    fill(main, el("p", { class: "soft" }, "Reading…"));
+  }
+  if (!watch && !document.hidden && kind !== "settings") watch = follow(api + "/events" + (thread ? "?thread=" + encodeURIComponent(thread) : ""), () => show(true));
+  try {
+    const [title, content] = thread ? await threadView(thread) : kind === "settings" ? await settingsView() : await threadsView(kind === "archived");
+    if (mine !== view) return;
+    document.title = title + " · Factstream";
+    fill(main, content);
+    if (!anew) { main.focus({ preventScroll: true }); scrollTo(0, 0); }
+    if (!anew && fact) toFact(fact);
+    if (toldAway) tell("");
+    if (away) { away = false; showState(); }
+  } catch (e) {
+    if (mine !== view) return;
+    if (e instanceof Gone) { away = true; showState(); }
+    if (anew && (e instanceof Gone || e.status >= 500)) return; // what is shown and typed stays, and the line on top says what is wrong
+    stopWatching();
+    document.title = "Not shown · Factstream";
+    fill(main, el("h1", {}, e.status === 404 || e.status === 410 ? "There is no such thread" : "This cannot be shown"), el("p", {}, e.message),
+      el("p", {}, el("a", { href: "#/" }, "All threads")),
+      e.status === undefined && actionButton("again", "Try again", () => show(false)));
+  }
+}
+
+function stopWatching() {
+  if (watch) watch.close();
+  watch = null;
+  for (const stream of trails.values()) stream.close();
+  trails = new Map();
+}
+
+function tell(problem, gone = false) {
+  toldAway = gone;
+  setText(document.getElementById("problem-text"), problem);
+  document.getElementById("problem").hidden = !problem;
+}
+
+// say has a change of status read out.
+function say(text) {
+  if (text === heard) return;
+  if (heard) setText(document.getElementById("said"), text);
+  heard = text;
+}
+
+// done tells that something was done.
+function done(text) { setText(document.getElementById("said"), text); }
+
+// act does what a button stands for, once at a time, and tells what went wrong.
+function act(button, doing) {
+  return async event => {
+    event.preventDefault();
+    if (button.getAttribute("aria-disabled")) return;
+    button.setAttribute("aria-disabled", "true");
+    tell("");
+    try { await doing(); } catch (e) { tell(e.message, e instanceof Gone); } finally { button.removeAttribute("aria-disabled"); }
+  };
+}
+
+function actionButton(id, text, doing, kind = "quiet") {
+  const button = el("button", { id, type: "button", class: kind }, text);
+  button.addEventListener("click", act(button, doing));
+  return button;
+}
+
+function form(attributes, button, doing, ...children) {
+  return el("form", { ...attributes, onsubmit: act(button, doing) }, ...children);
+}
+
+// ---- the state of the system ----
+
+async function showState() {
+  const line = document.getElementById("state");
+  try {
+    const r = await ready();
+    const parts = [
+      r.provider.mode === "live" ? "Live: runs ask " + r.provider.name + " and cost credits." : "Replay: runs play a recording; nothing is bought.",
+      r.model.engine === "ollama" ? "A local language model reads the reports." : "No language model: facts are extracted by rules.",
+      r.model.hint && "For a model: " + r.model.hint + ".",
+      r.dead > 0 && count(r.dead, "message") + " could not be read (/api/v1/dead).",
+      r.bad_count > 0 && count(r.bad_count, "event") + " could not be applied (/readyz).",
+      ...r.reasons.map(reason => "Trouble: " + reason + "."),
+    ];
+    line.className = r.ready ? "" : "error";
+    setText(line, parts.filter(Boolean).join(" "));
+    if (away) { away = false; show(true); }
+  } catch {
+    away = true;
+    line.className = "error";
+    setText(line, "The gateway does not answer. What is shown may be out of date; it is tried again by itself.");
+  }
+}
+
+// ---- words ----
+
+const statusWords = { new: "New", running: "Running", paused: "Paused", idle: "Waits for you", complete: "Complete" };
+const stageWords = { run: "research", distill: "facts", judge: "judging", questions: "questions", brief: "brief", coverage: "topics", digest: "digest" };
+const costs = { fast: 250, balanced: 350 };
+
+function count(n, one, many = one + "s") { return n + " " + (n === 1 ? one : many); }
+
+function credits(n) { return count(n, "credit"); }
+
+function text(words) { return el("bdi", {}, words); }
+
+function statusLine(thread) {
+  return el("p", { class: "statusline" }, el("span", { class: "status " + thread.status }, statusWords[thread.status] || thread.status), " ",
+    el("span", { dir: "auto" }, thread.reason.text));
+}
+
+function figures(...pairs) {
+  return el("dl", { class: "figures" }, pairs.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))));
+}
+
+function modeSelect(id, chosen) {
+  return el("select", { id }, Object.entries(costs).map(([mode, cost]) => el("option", { value: mode, selected: mode === chosen }, mode + " (" + credits(cost) + ")")));
+}
+
+function field(label, input, hint) {
+  return el("p", {}, el("label", { for: input.id }, label), input, hint && el("small", {}, hint));
+}
+
+function numberField(id, label, value, attributes) {
+  return field(label, el("input", { id, type: "number", inputmode: "numeric", required: true, value, ...attributes }));
+}
+
+// changed are the values that differ: what a person has not touched is not written down as chosen.
+function changed(was, is) {
+  return Object.fromEntries(Object.entries(is).filter(([name, v]) => JSON.stringify(v) !== JSON.stringify(was[name])));
+}
+
+function value(id) { return document.getElementById(id).value; }
+
+// ---- the list of threads ----
+
+async function threadsView(archived) {
+  const [list, settings] = await Promise.all([all(api + "/threads?archived=" + archived), archived ? null : ask(api + "/settings")]);
+  const running = list.items.filter(t => t.status === "running").length;
+  const none = archived ? "Nothing is in the archive." : "No thread yet. A thread is a question that you keep, with everything that comes of it. Opening one spends nothing.";
+  return [running > 0 ? running + " running" : archived ? "Archive" : "Threads", [
+    el("h1", {}, archived ? "Archive" : "Threads"),
+    settings && newThread(settings),
+    list.items.length === 0 ? el("p", { class: "note" }, none) : el("ul", { class: "list" }, list.items.map(threadItem)),
+    list.more && el("p", { class: "soft" }, "Older ones are left out here; the API lists them all."),
+    el("p", {}, archived ? el("a", { href: "#/" }, "All threads") : el("a", { href: "#/archived" }, "Archive")),
+  ]];
+}
+
+function threadItem(t) {
+  return el("li", { id: "thread-" + t.id },
+    el("h2", {}, el("a", { href: "#/threads/" + t.id }, text(t.title))),
+    statusLine(t),
+    el("p", { class: "soft" }, [count(t.counts.facts, "fact"), count(t.counts.sources, "source"), count(t.counts.runs, "run"),
+      t.counts.contradictions > 0 && count(t.counts.contradictions, "contradiction"),
+      t.ledger.spent + " of " + credits(t.ledger.budget) + " spent"].filter(Boolean).join(" · "), " · ", when(t.updated_at)),
+    t.tags.length > 0 && tags(t.tags));
+}
+
+function newThread(settings) {
+  const send = el("button", { id: "open-thread", type: "submit" }, "Open a thread");
+  return form({ id: "new-thread", class: "card" }, send, async () => {
+    const thread = await ask(api + "/threads", "POST", {
+      question: value("question"), mode: value("mode"), budget: Number(value("budget")), auto: document.getElementById("auto").checked,
+    });
+    document.getElementById("new-thread").reset();
+    location.hash = "#/threads/" + thread.id;
+  },
+    field("A new question", el("textarea", { id: "question", rows: 3, required: true, maxlength: 20000, dir: "auto" })),
+    el("div", { class: "row" },
+      field("Mode", modeSelect("mode", settings.mode)),
+      numberField("budget", "Budget (credits)", settings.budget, { min: 0, max: 1000000000 })),
+    el("p", {}, el("label", { class: "check", for: "auto" }, el("input", { id: "auto", type: "checkbox" }), "Autopilot: go on with follow-up questions while the budget allows")),
+    send, " ", el("small", {}, "This spends nothing yet."));
+}
+
+function tags(list) { return el("p", { class: "tags" }, list.map(t => el("span", {}, text(t)))); }
+
+// ---- one thread ----
+
+async function threadView(id) {
+  const at = api + "/threads/" + id;
+  const [thread, runs, facts, sources, questions, contradictions, brief, coverage, settings] = await Promise.all([
+    ask(at), all(at + "/runs"), all(at + "/facts"), all(at + "/sources"), all(at + "/questions"), all(at + "/contradictions"),
+    newest(at + "/brief"), newest(at + "/coverage"), ask(api + "/settings")]);
+  const open = runs.items.filter(isOpen), ended = runs.items.filter(r => !isOpen(r)).reverse();
+  const numbers = new Map(facts.items.map((f, i) => [f.id, i + 1]));
+  const ref = f => numbers.has(f) && el("a", { href: "#/threads/" + id + "/facts/" + f, "aria-label": "fact " + numbers.get(f) }, "[" + numbers.get(f) + "]");
+  watchRuns(open);
+  say((statusWords[thread.status] || thread.status) + ": " + thread.reason.text);
+  return [(statusWords[thread.status] || thread.status) + ": " + thread.title, [
+    el("p", {}, el("a", { href: "#/" }, "All threads")),
+    el("h1", { dir: "auto" }, thread.title),
+    thread.title !== thread.question && el("p", { class: "asked", dir: "auto" }, thread.question),
+    thread.tags.length > 0 && tags(thread.tags),
+    statusLine(thread),
+    thread.knowledge_error && el("p", { class: "error" }, "The stage " + thread.knowledge_error.stage + " failed ", when(thread.knowledge_error.since), ": ",
+      text(thread.knowledge_error.reason), " The report is kept; retry the stage under Runs."),
+    thread.replay && el("p", { class: "note" }, "Replay: the runs of this thread play a recording. Credits are counted, but nothing is bought."),
+    open.length > 0 && part("now", open.length === 1 ? "Under way" : "Under way: " + count(open.length, "run"), el("ul", { class: "list" }, open.map(openRun))),
+    figures(["Facts", thread.counts.facts], ["Sources", thread.counts.sources], ["Contradictions", thread.counts.contradictions], ["Budget", credits(thread.ledger.budget)],
+      ["Spent", thread.ledger.spent], ["Reserved", thread.ledger.reserved], ["Left", thread.ledger.budget - thread.ledger.spent - thread.ledger.reserved]),
+    threadActions(thread, runs.items.length > 0),
+    runs.items.length > 0 && followUp(thread),
+    runs.items.length > 0 && part("brief", "Brief", briefPart(brief, ref)),
+    contradictions.items.length > 0 && part("contradictions", "Disputed: " + count(contradictions.items.length, "contradiction"),
+      el("ul", { class: "list" }, contradictions.items.map(c => contradictionItem(c, ref)))),
+    runs.items.length > 0 && part("facts", count(facts.items.length, "fact"), facts.items.length === 0 ? el("p", { class: "soft" }, "Facts appear when a report has been read.") :
+      el("ol", { class: "list" }, facts.items.map(f => factItem(f, numbers.get(f.id)))), facts.more && el("p", { class: "soft" }, "The others are in the API.")),
+    sources.items.length > 0 && part("sources", count(sources.items.length, "source"), el("ul", { class: "list" }, sources.items.map(sourceItem))),
+    part("questions", count(questions.items.length, "question"), el("ul", { class: "list" }, questions.items.map(questionItem))),
+    coverage && part("coverage", "Topics", el("ul", {}, coverage.topics.map(t => el("li", {}, text(t.name), ": " + count(t.facts, "fact"),
+      t.thin && el("span", { class: "warn" }, " (thin)"))))),
+    ended.length > 0 && part("runs", count(ended.length, "ended run"), el("ul", { class: "list" }, ended.map(endedRun))),
+    threadSettings(thread),
+    terminal(thread, settings.token_required),
+  ]];
+}
+
+function part(id, title, ...children) {
+  return el("section", { id: "part-" + id, "aria-labelledby": "title-" + id }, el("h2", { id: "title-" + id }, title), ...children);
+}
+
+function threadActions(thread, asked) {
+  const at = api + "/threads/" + thread.id;
+  const piloted = thread.status === "running" && thread.reason.code === "cycle";
+  const left = thread.ledger.budget - thread.ledger.spent - thread.ledger.reserved;
+  return el("div", { id: "actions" }, el("div", { class: "actions" },
+    actionButton("ask-once", (asked ? "Ask again" : "Ask now") + " (" + credits(costs[thread.settings.mode] || 0) + ")",
+      async () => { await ask(at + "/runs", "POST", {}); await show(true); }, asked ? "quiet" : "main"),
+    !piloted && actionButton("start", "Start autopilot", async () => {
+      if (!thread.settings.auto) await ask(at, "PATCH", { auto: true });
+      try { await ask(at + "/start", "POST"); } finally { await show(true); }
+    }),
+    thread.status === "running" && actionButton("pause", "Pause", async () => { await ask(at + "/pause", "POST"); await show(true); })),
+    !piloted && el("p", { class: "soft" }, "Autopilot asks follow-up questions by itself, down to depth " + (thread.settings.depth < 0 ? "any" : thread.settings.depth) +
+      ", until the " + credits(left) + " left are used or nothing is left to ask."),
+    thread.status === "running" && el("p", { class: "soft" }, "Pause lets the call under way finish and keeps what it brings."));
+}
+
+function followUp(thread) {
+  const at = api + "/threads/" + thread.id;
+  const now = el("button", { id: "ask-now", type: "submit" }, "Ask now");
+  const sent = async () => { document.getElementById("follow-up").value = ""; await show(true); };
+  const later = actionButton("put-first", "Put first in line", async () => {
+    await ask(at + "/questions", "POST", { text: value("follow-up") });
+    done("The question is first in line. Autopilot asks it next.");
+    await sent();
+  });
+  return form({ id: "follow-up-form", class: "card" }, now, async () => {
+    await ask(at + "/runs", "POST", { question: value("follow-up"), mode: value("follow-up-mode") });
+    await sent();
+  },
+    el("div", { class: "row" },
+      el("div", { class: "wide" }, field("A follow-up question", el("textarea", { id: "follow-up", rows: 2, required: true, maxlength: 20000, dir: "auto" }))),
+      field("Mode", modeSelect("follow-up-mode", thread.settings.mode))),
+    el("div", { class: "actions" }, now, later));
+}
+
+// ---- runs ----
+
+const worked = new Set(["pending", "waiting", "running"]);
+
+function isOpen(run) {
+  return run.status === "requested" || run.status === "running" || run.status === "completed" && run.stages.some(s => worked.has(s.state));
+}
+
+// watchRuns follows what providers say, one stream a call under way, and looks again at what tells no events: a stage that is worked on, and what is waited for.
+function watchRuns(open) {
+  if (open.some(r => r.status !== "running") && !document.hidden) looking = setTimeout(() => show(true), lookAgain);
+  const calls = new Set(open.filter(r => r.status === "running").map(r => r.id));
+  for (const [id, stream] of trails) if (!calls.has(id)) { stream.close(); trails.delete(id); }
+  for (const id of calls) {
+    if (trails.has(id) || document.hidden) continue;
+    trails.set(id, followTrail(id, phase => {
+      const shown = document.getElementById("phase-" + id);
+      if (shown) setText(shown, phase);
+    }));
+  }
+}
+
+function openRun(run) {
+  const call = { name: "run", state: run.status === "requested" ? "waiting" : run.status === "running" ? "running" : "done", text: "", engine: "", error: "" };
+  const phase = document.getElementById("phase-" + run.id);
+  return el("li", { id: "run-" + run.id },
+    el("p", {}, el("strong", { dir: "auto" }, run.question)),
+    el("p", { class: "soft" }, runFacts(run), " · asked ", when(run.requested_at)),
+    run.waiting && el("p", { class: "warn" }, "Waits for ", text(run.waiting.for), run.waiting.until && [", goes on ", when(run.waiting.until)], "."),
+    el("ol", { class: "steps" }, [call, ...run.stages].map(s => el("li", { class: s.state, "aria-current": s.state === "running" && "step" },
+      stageWords[s.name] || s.name, el("small", {}, s.state, s.text && [": ", text(s.text)])))),
+    run.status === "running" && el("p", { class: "soft" }, "The provider says: ", el("span", { id: "phase-" + run.id }, run.phase || phase && phase.textContent || "nothing yet")),
+    (run.status === "requested" || run.status === "running") && el("div", { class: "actions" },
+      actionButton("cancel-" + run.id, "Cancel", async () => {
+        if (run.status === "running" && !confirm("Cancel this run? Its credits are released here, but the provider may still bill them.")) return;
+        await ask(api + "/runs/" + run.id + "/cancel", "POST");
+        await show(true);
+      })));
+}
+
+function runFacts(run) {
+  return [run.mode, run.replayed && "replayed", credits(run.cost), run.pages > 0 && count(run.pages, "cited page"), run.attempts.length > 1 && "attempt " + run.attempts.length]
+    .filter(Boolean).join(" · ");
+}
+
+function endedRun(run) {
+  const failed = run.stages.some(s => s.state === "failed");
+  const at = api + "/runs/" + run.id;
+  const did = run.stages.filter(s => s.state === "done").length;
+  return el("li", { id: "run-" + run.id },
+    el("p", {}, el("strong", { dir: "auto" }, run.question)),
+    el("p", {}, el("span", { class: "status " + run.status }, run.status), " · ", runFacts(run), " · ", when(run.finished_at || run.requested_at)),
+    run.failure && el("p", { class: "error" }, run.failure.code + ": ", text(run.failure.detail)),
+    run.deleted && el("p", { class: "soft" }, "Its receipt was deleted: the report and the trail are gone, the facts are kept."),
+    run.warnings.map(w => el("p", { class: "warn" }, text(w))),
+    run.unresolved_markers > 0 && el("p", { class: "soft" }, count(run.unresolved_markers, "citation marker") + " could not be traced to a page."),
+    run.facts_left_out > 0 && el("p", { class: "soft" }, count(run.facts_left_out, "fact") + " beyond the limit of a run were left out."),
+    run.status === "completed" && el("details", { open: failed }, el("summary", {}, failed ? "A stage failed" : count(did, "stage") + " done"),
+      el("ul", {}, run.stages.map(s => el("li", {}, (stageWords[s.name] || s.name) + ": " + s.state, s.seconds !== null && " in " + seconds(s.seconds), s.engine && " (" + s.engine + ")",
+        s.error && el("span", { class: "error" }, " ", text(s.error)), " ",
+        s.state === "failed" && actionButton("retry-" + s.name + "-" + run.id, "Retry", async () => { await ask(at + "/stages/" + s.name + "/retry", "POST"); await show(true); }))))),
+    run.status === "completed" && !run.deleted && el("div", { class: "actions" },
+      el("a", { class: "button", href: "/reports/" + encodeURIComponent(run.id) }, "Read the report"),
+      actionButton("delete-" + run.id, "Delete the receipt", async () => {
+        if (!confirm("Delete the report and the trail of this run? Its facts and what it cost stay. This cannot be undone.")) return;
+        await ask(at, "DELETE");
+        done("The receipt is deleted. The facts are kept.");
+        await show(true);
+      })));
+}
+
+function seconds(s) { return s < 10 ? s.toFixed(1) + " s" : s < 120 ? Math.round(s) + " s" : Math.round(s / 60) + " min"; }
+
+// ---- what came of it ----
+
+function briefPart(brief, ref) {
+  if (!brief) return el("p", { class: "soft" }, "The brief is written when the first run has been read.");
+  const cited = s => el("li", { dir: "auto" }, s.text, " ", el("span", { class: "refs" }, s.facts.map(ref)));
+  const list = (title, items, item) => items.length > 0 && [el("h3", {}, title), el("ul", {}, items.map(item))];
+  return el("div", { class: "card" },
+    list("Findings", brief.findings, cited), list("Disputed", brief.disputed, d => el("li", { dir: "auto" }, d.text)), list("Relationships", brief.relationships, cited),
+    list("Gaps", brief.gaps, g => el("li", { dir: "auto" }, g)),
+    el("p", { class: "soft" }, "After " + count(brief.run_count, "run") + " · engine " + brief.engine + " · ", when(brief.created_at),
+      brief.dropped_sentences > 0 && " · " + count(brief.dropped_sentences, "sentence") + " that named no fact left out"));
+}
+
+function factItem(f, number) {
+  return el("li", { id: "fact-" + f.id, tabindex: -1 },
+    el("p", { dir: "auto" }, el("strong", {}, number + ". " + f.statement)),
+    el("p", { class: "soft" }, f.source ? [weblink(f.source.url, f.source.title || f.source.url), " · " + site(f.source.url)] : "no single page",
+      f.source && f.source.published_at && " · " + f.source.published_at.slice(0, 10),
+      f.support.pages > 1 && " · " + count(f.support.pages, "page") + " on " + count(f.support.sites, "site"), " · confidence " + Math.round(f.confidence * 100) + "%",
+      f.disputed && [" · ", el("span", { class: "error" }, "disputed")], f.stale && [" · ", el("span", { class: "warn" }, "stale")], f.replayed && " · replayed",
+      f.seen_elsewhere.length > 0 && " · seen in " + count(f.seen_elsewhere.length, "other thread")),
+    f.excerpt && el("blockquote", { dir: "auto" }, f.excerpt.text),
+    f.tags.length > 0 && tags(f.tags));
+}
+
+function site(url) { try { return new URL(url).hostname.replace(/^www\./, ""); } catch { return url; } }
+
+function toFact(id) {
+  const e = document.getElementById("fact-" + id);
+  if (!e) return;
+  e.scrollIntoView();
+  e.focus({ preventScroll: true });
+}
+
+function contradictionItem(c, ref) {
+  const fact = f => el("p", { dir: "auto" }, el("span", { class: "refs" }, ref(f.id)), " ", f.statement);
+  return el("li", { id: "pair-" + c.id }, fact(c.a), el("p", { class: "error" }, "against"), fact(c.b),
+    el("p", { class: "soft" }, text(c.reason), " · engine " + c.engine + " · found ", when(c.found_at)));
+}
+
+function sourceItem(s) {
+  return el("li", { id: "source-" + s.id },
+    el("p", {}, weblink(s.url, s.title || s.url)),
+    el("p", { class: "soft" }, [site(s.url), s.published_at ? s.published_at.slice(0, 10) : "no date", "cited by " + count(s.cited_count, "run")].join(" · ")),
+    s.summary && el("p", { class: "soft", dir: "auto" }, s.summary));
+}
+
+const questionWords = { pending: "in line", admitted: "being asked", answered: "answered", dismissed: "dismissed" };
+
+function questionItem(q) {
+  const at = api + "/questions/" + q.id;
+  return el("li", { id: "question-" + q.id }, el("p", { dir: "auto" }, q.text),
+    el("p", { class: "soft" }, (questionWords[q.status] || q.status) + (q.position === null ? "" : ", place " + (q.position + 1)) + " · " +
+      (q.origin === "human" ? "yours" : "proposed") + " · depth " + q.depth),
+    q.status === "pending" && el("div", { class: "actions" },
+      q.position > 0 && actionButton("first-" + q.id, "Put first", async () => { await ask(at, "PATCH", { position: 0 }); await show(true); }),
+      actionButton("dismiss-" + q.id, "Dismiss", async () => { await ask(at, "DELETE"); done("The question is dismissed."); await show(true); })));
+}
+
+// ---- settings of a thread, and the end of it ----
+
+function threadSettings(thread) {
+  const at = api + "/threads/" + thread.id;
+  const save = el("button", { id: "save-thread", type: "submit" }, "Save");
+  return el("section", { id: "part-settings" }, el("details", {}, el("summary", {}, el("h2", {}, "Settings of this thread")),
+    form({ id: "thread-settings", class: "card" }, save, async () => {
+      await ask(at, "PATCH", changed({
+        title: thread.title, tags: thread.tags, budget: thread.ledger.budget, depth: thread.settings.depth, mode: thread.settings.mode, auto: thread.settings.auto,
+      }, {
+        title: value("thread-title"), tags: value("thread-tags").split(",").map(t => t.trim()).filter(Boolean), budget: Number(value("thread-budget")),
+        depth: Number(value("thread-depth")), mode: value("thread-mode"), auto: document.getElementById("thread-auto").checked,
+      }));
+      done("Saved.");
+      await show(true);
+    },
+      field("Title", el("input", { id: "thread-title", required: true, value: thread.title, dir: "auto" })),
+      field("Tags", el("input", { id: "thread-tags", value: thread.tags.join(", "), dir: "auto" }), "Separated by commas"),
+      el("div", { class: "row" }, numberField("thread-budget", "Budget (credits)", thread.ledger.budget, { min: 0, max: 1000000000 }),
+        numberField("thread-depth", "Depth (-1: no limit)", thread.settings.depth, { min: -1, max: 100 }), field("Mode", modeSelect("thread-mode", thread.settings.mode))),
+      el("p", {}, el("label", { class: "check", for: "thread-auto" }, el("input", { id: "thread-auto", type: "checkbox", checked: thread.settings.auto }), "Autopilot")),
+      el("p", { class: "soft" }, "Provider " + thread.settings.provider + ", engine " + thread.settings.engine + "."),
+      save),
+    el("div", { class: "actions" },
+      actionButton("archive", thread.archived ? "Take out of the archive" : "Archive", async () => { await ask(at, "PATCH", { archived: !thread.archived }); await show(true); }),
+      actionButton("delete", "Delete the thread", async () => {
+        if (!confirm("Delete “" + thread.title + "” with all its facts and reports? What it cost stays known. This cannot be undone.")) return;
+        await ask(at, "DELETE");
+        done("The thread is deleted.");
+        location.hash = "#/";
+      }, "danger"))));
+}
+
+function terminal(thread, token) {
+  const at = location.origin + api, key = token ? ' -H "Authorization: Bearer $FACTSTREAM_TOKEN"' : "";
+  const lines = [
+    ["Ask once, balanced", "curl -s" + key + " -X POST " + at + "/threads/" + thread.id + "/runs -H 'Content-Type: application/json' -d '{\"mode\": \"balanced\"}'"],
+    ["Status, reason and money", "curl -s" + key + " " + at + "/threads/" + thread.id],
+    ["Facts", "curl -s" + key + " " + at + "/threads/" + thread.id + "/facts"],
+    ["Brief", "curl -s" + key + " " + at + "/threads/" + thread.id + "/brief"],
+    ["Everything as it happens", "curl -sN" + key + " '" + at + "/events?thread=" + thread.id + "'"],
+  ];
+  return part("terminal", "Go on from a terminal", el("dl", { class: "lines" }, lines.map(([name, line], i) => {
+    const code = el("code", { id: "line-" + i }, line);
+    const button = el("button", { id: "copy-" + i, type: "button", class: "quiet", "aria-label": "Copy: " + name }, "Copy");
+    button.addEventListener("click", act(button, async () => {
+      const copied = await copy(line, document.getElementById("line-" + i));
+      done(copied ? "Copied." : "The line is selected; copy it with your keyboard.");
+      setText(button, copied ? "Copied" : "Selected");
+      setTimeout(() => setText(button, "Copy"), 2000);
+    }));
+    return el("div", {}, el("dt", {}, name), el("dd", {}, el("pre", {}, code), button));
+  })));
+}
+
+// ---- settings ----
+
+async function settingsView() {
+  const s = await ask(api + "/settings");
+  const save = el("button", { id: "save", type: "submit" }, "Save");
+  const saved = async changes => {
+    await ask(api + "/settings", "PUT", changes);
+    done("Saved. It counts from the next run on.");
+    showState();
+    await show(true);
+  };
+  return ["Settings", [
+    el("h1", {}, "Settings"),
+    el("p", { class: "soft" }, "They count from the next run on, without a restart. An environment variable counts only where nothing is saved here."),
+    form({ id: "settings", class: "card" }, save, async () => {
+      const key = value("tabstack-key");
+      await saved({
+        ...(key ? { tabstack_key: key } : {}),
+        ...changed(s, { mode: value("default-mode"), budget: Number(value("default-budget")), depth: Number(value("default-depth")), engine: value("engine") }),
+        ollama: changed(s.ollama, { host: value("ollama-host"), chat_model: value("chat-model"), embed_model: value("embed-model"), num_ctx: Number(value("num-ctx")) }),
+      });
+      document.getElementById("tabstack-key").value = "";
+    },
+      el("h2", {}, "Research"),
+      s.key_error && el("p", { class: "error" }, s.key_error),
+      field("Tabstack key", el("input", { id: "tabstack-key", type: "password", autocomplete: "off", spellcheck: "false" }),
+        s.tabstack_key_set ? "A key is set. It is never shown; type another to replace it." : "No key: runs play recordings. It is stored encrypted and never shown again."),
+      s.tabstack_key_set && actionButton("forget", "Forget the saved key", async () => {
+        if (confirm("Forget the saved Tabstack key? Live threads then wait until there is one again.")) await saved({ tabstack_key: null });
+      }),
+      el("h2", {}, "New threads"),
+      el("div", { class: "row" }, field("Mode", modeSelect("default-mode", s.mode)), numberField("default-budget", "Budget (credits)", s.budget, { min: 0, max: 1000000000 }),
+        numberField("default-depth", "Depth (-1: no limit)", s.depth, { min: -1, max: 100 })),
+      field("Engine", el("select", { id: "engine" }, [["auto", "auto: Ollama if it answers, else rules"], ["ollama", "ollama: wait for the language model"], ["extractive", "extractive: rules, no language model"]]
+        .map(([name, words]) => el("option", { value: name, selected: name === s.engine }, words)))),
+      el("h2", {}, "Ollama"),
+      field("Address", el("input", { id: "ollama-host", required: true, value: s.ollama.host })),
+      el("div", { class: "row" }, field("Chat model", el("input", { id: "chat-model", required: true, value: s.ollama.chat_model })),
+        field("Embedding model", el("input", { id: "embed-model", required: true, value: s.ollama.embed_model })),
+        numberField("num-ctx", "Context (tokens)", s.ollama.num_ctx, { min: 1 })),
+      save),
+  ]];
+}
+
+// ---- go ----
+
+document.getElementById("skip").addEventListener("click", event => { event.preventDefault(); main.focus(); main.scrollIntoView(); });
+document.getElementById("problem-close").addEventListener("click", () => tell(""));
+
+// A fact of the thread that is shown is gone to; anything else is another view.
+let shown = location.hash;
+addEventListener("hashchange", () => {
+  const [was, is] = [shown, location.hash].map(h => h.split("/").slice(0, 3).join("/"));
+  const fact = location.hash.split("/")[4];
+  shown = location.hash;
+  if (was === is && fact) toFact(fact); else show(false);
+});
+
+main.addEventListener("click", event => { // the same fact once more
+  const link = event.target.closest("a[href^='#/']");
+  if (link && link.hash === location.hash) toFact(location.hash.split("/")[4]);
+});
+
+// A browser keeps six connections to a server, over all tabs: those that nobody looks at hold none, and look now and then.
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) { stopWatching(); clearTimeout(looking); } else { showState(); show(true); }
+});
+setInterval(() => { tick(); showState(); if (document.hidden && location.hash !== "#/settings") show(true); }, looksIdle);
+
+showState();
+show(false);
