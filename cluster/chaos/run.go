@@ -1,0 +1,560 @@
+package chaos
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
+
+	"github.com/factstream/factstream/cluster/up"
+	"github.com/factstream/factstream/fixtures/standin"
+	"github.com/factstream/factstream/jetstream/topology"
+	"github.com/factstream/factstream/shared/text"
+)
+
+// Options say what is broken, for how long, and where.
+type Options struct {
+	Seed     uint64
+	Duration time.Duration // of the faults; the end takes up to Calm longer
+	Calm     time.Duration // how long it may take until all is settled; 3 minutes when 0
+	Bin      string        // directory of the programs
+	Dir      string        // for data and logs
+	Disk     bool          // fill the disk too, where a file system can be mounted
+	Out      io.Writer     // what happens, for people
+}
+
+// Report is what a run came to.
+type Report struct {
+	Seed     uint64
+	Script   string // fingerprint of the script
+	Took     time.Duration
+	Survived map[Kind]int
+	Points   map[string]int // hits of each fault point
+	Unasked  []string       // processes that ended by themselves
+	Disk     string         // why the disk was not filled; empty when it was
+	Calls    standin.Stats
+	Events   int
+	Threads  int
+	Runs     int
+	Spent    int
+	Rebought int // whole answers that a fault made worthless
+	Overlaps int // calls that were open at the same time because a process was stopped
+	Dead     uint64
+	Findings []string // what is wrong; nothing should be
+}
+
+// Faults is how many faults were survived.
+func (r Report) Faults() (sum int) {
+	for _, n := range r.Survived {
+		sum += n
+	}
+	return sum
+}
+
+// workers is how many processes there are of each program: two of each that another may take over from.
+var workers = map[string]int{"researcher": 2, "distiller": 2, "judge": 2, "briefer": 2}
+
+// Run breaks a notebook by the script of a seed, waits until all is calm, and audits what is left. Its error says why it could not be
+// done; what is wrong with the notebook is in the report.
+func Run(ctx context.Context, o Options) (_ Report, err error) {
+	began := time.Now()
+	if o.Calm <= 0 {
+		o.Calm = 3 * time.Minute
+	}
+	points, err := up.FaultPoints(o.Bin)
+	if err != nil {
+		return Report{}, err
+	}
+	h := &harness{Options: o, faults: map[Kind]int{}, report: Report{Seed: o.Seed, Points: map[string]int{}}}
+	layout := Layout{Bin: o.Bin, Dir: o.Dir, Workers: workers}
+	if !o.Disk {
+		h.report.Disk = "it was not asked for"
+	} else if h.disk, err = Mount(filepath.Join(o.Dir, "disk")); errors.Is(err, ErrNoDisk) {
+		h.report.Disk = err.Error()
+	} else if err != nil {
+		return h.report, err
+	}
+	if h.disk != nil {
+		layout.Data = filepath.Join(h.disk.Dir, "data")
+		defer func() { err = errors.Join(err, h.disk.Unmount()) }()
+	}
+	if h.provider, err = standin.New(standin.Options{Key: key}); err != nil {
+		return h.report, err
+	}
+	defer h.provider.Close()
+	layout.Env = []string{"TABSTACK_BASE_URL=" + h.provider.URL(), "TABSTACK_API_KEY=" + key, "OFFLINE=1", "MODEL_ENGINE=auto", "OLLAMA_HOST=http://127.0.0.1:1",
+		"RETRY_DELAYS=100ms,300ms", "ACK_WAIT=1s", "LEASE_TTL=2s", "IDLE_TIMEOUT=1500ms", "LOG_LEVEL=debug"}
+	if h.field, err = Open(ctx, layout); err != nil {
+		return h.report, err
+	}
+	defer func() { err = errors.Join(err, h.field.Close()) }()
+
+	processes := slices.DeleteFunc(slices.Clone(h.field.Names), func(name string) bool { return name == Bus })
+	script := NewScript(o.Seed, o.Duration, Setting{Processes: processes, Points: points, Disk: h.disk != nil})
+	h.report.Script = script.String()
+	if err := h.perform(ctx, script); err != nil {
+		return h.report, err
+	}
+	err = h.audit(ctx)
+	h.report.Took = time.Since(began)
+	return h.report, err
+}
+
+// key is what the stand-in accepts.
+const key = "chaos-key"
+
+type harness struct {
+	Options
+	field    *Field
+	provider *standin.Server
+	disk     *Disk
+	record   *record
+	public   *public
+	report   Report
+
+	mu     sync.Mutex
+	faults map[Kind]int
+	spans  []span
+	armed  []time.Time // when points were armed; each has a log of its own
+	busy   sync.WaitGroup
+
+	stopRecording func() error
+}
+
+// perform runs the script and brings everything back into order.
+func (h *harness) perform(ctx context.Context, script Script) error {
+	h.record = newRecord(h.field.JS)
+	recording, stop := context.WithCancel(context.WithoutCancel(ctx))
+	recorded := make(chan error, 1)
+	go func() { recorded <- h.record.projector.Run(recording) }()
+	h.stopRecording = func() error {
+		stop()
+		if err := <-recorded; err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	}
+	h.public = &public{url: h.field.URL, name: text.RandomID(), counts: map[Kind]int{}, answers: map[int]int{}}
+	if err := h.provider.Set(standin.Answer{Piece: 2048}, script.Answers...); err != nil {
+		return err
+	}
+	h.say("seed %d, script %s: %d faults of processes, bus and disk, and %d moves of persons, within %s", script.Seed, script.String(), len(script.Steps), len(script.Moves), script.Duration)
+
+	acting, enough := context.WithTimeout(ctx, script.Duration+sendWithin*2)
+	defer enough()
+	start := time.Now()
+	var people sync.WaitGroup
+	for person := range persons {
+		people.Go(func() {
+			for n, m := range script.Moves {
+				if m.Person == person && wait(acting, start.Add(m.At)) {
+					h.public.act(acting, n, m)
+				}
+			}
+		})
+	}
+	for n, step := range script.Steps {
+		if !wait(ctx, start.Add(step.At)) {
+			return context.Cause(ctx)
+		}
+		h.do(ctx, n, step)
+	}
+	wait(ctx, start.Add(script.Duration))
+	h.busy.Wait() // before anything is put in order, what lasts has to end
+	h.say("the faults are over after %s", time.Since(start).Round(time.Second))
+	if err := h.restore(ctx); err != nil {
+		return err
+	}
+	people.Wait() // who is late does the rest without faults
+	return h.settle(ctx)
+}
+
+// wait returns at a time, or false when ctx ends before.
+func wait(ctx context.Context, at time.Time) bool {
+	timer := time.NewTimer(time.Until(at))
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+		return ctx.Err() == nil
+	case <-ctx.Done():
+		return false
+	}
+}
+
+// do brings one fault about. What lasts goes on beside the next.
+func (h *harness) do(ctx context.Context, n int, s Step) {
+	switch s.Kind {
+	case KindKill, KindBusKill:
+		if h.field.Kill(s.Target) {
+			h.struck(s, time.Now(), time.Now())
+		}
+	case KindHold, KindBusHold:
+		if h.field.Stop(s.Target) {
+			h.lasting(s, func(from time.Time) {
+				wait(ctx, from.Add(s.For))
+				h.field.Continue(s.Target)
+			})
+		}
+	case KindPoint:
+		h.armed = append(h.armed, time.Now())
+		h.field.Arm(s.Target, s.Faults, h.struckLog(len(h.armed)))
+		if h.field.Kill(s.Target) {
+			h.struck(Step{Kind: KindKill, Target: s.Target}, time.Now(), time.Now())
+		}
+	case KindBusAway:
+		h.lasting(s, func(from time.Time) {
+			back := h.field.Away(Bus)
+			wait(ctx, from.Add(s.For))
+			back()
+		})
+	case KindLow, KindFull:
+		leave := int64(lowLeaves)
+		if s.Kind == KindFull {
+			leave = 0
+		}
+		if err := h.disk.Fill(leave); err != nil {
+			h.say("the disk is not filled: %v", err)
+			return
+		}
+		h.lasting(s, func(from time.Time) {
+			wait(ctx, from.Add(s.For))
+			if err := h.disk.Empty(); err != nil {
+				h.say("the disk is not emptied: %v", err)
+			}
+		})
+	case KindPoison:
+		h.public.mu.Lock()
+		thread := "poisoned"
+		if len(h.public.threads) > 0 && n%2 == 0 {
+			thread = h.public.threads[n%len(h.public.threads)]
+		}
+		h.public.mu.Unlock()
+		fill := strings.NewReplacer("%t", thread, "%i", fmt.Sprintf("poison-%d", n))
+		publishing, cancel := context.WithTimeout(ctx, 2*time.Second)
+		defer cancel()
+		if _, err := h.field.JS.Publish(publishing, fill.Replace(s.Target), []byte(fill.Replace(s.Body))); err == nil {
+			h.struck(s, time.Time{}, time.Time{})
+		}
+	}
+}
+
+func (h *harness) struckLog(n int) string {
+	return filepath.Join(h.Dir, fmt.Sprintf("struck-%04d", n))
+}
+
+// struck counts a fault; from and to are when it may have kept a researcher from finishing its call.
+func (h *harness) struck(s Step, from, to time.Time) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.faults[s.Kind]++
+	if !from.IsZero() && (programOf(s.Target) == "researcher" || s.Target == Bus || s.Target == "") {
+		h.spans = append(h.spans, span{from.Add(-time.Second), to.Add(3 * time.Second)})
+	}
+}
+
+func (h *harness) lasting(s Step, until func(from time.Time)) {
+	from := time.Now()
+	h.busy.Go(func() {
+		until(from)
+		h.struck(s, from, time.Now())
+	})
+}
+
+// restore takes every fault away.
+func (h *harness) restore(ctx context.Context) error {
+	if err := h.provider.Set(standin.Answer{Piece: 2048}); err != nil {
+		return err
+	}
+	if h.disk != nil {
+		if err := h.disk.Empty(); err != nil {
+			return err
+		}
+	}
+	var services []string
+	for _, name := range h.field.Names {
+		h.field.Arm(name, "", "")
+		h.field.Continue(name)
+		if name != Bus {
+			services = append(services, name)
+		}
+	}
+	if err := h.field.Restart(ctx, services...); err != nil {
+		return err
+	}
+	return h.field.Ready(ctx)
+}
+
+// settle waits until every thread has settled and no worker has anything left; it is a finding when that takes too long.
+func (h *harness) settle(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, h.Calm)
+	defer cancel()
+	began := time.Now()
+	var why string
+	for {
+		_, err := h.record.projector.CatchUp(ctx)
+		quiet := false
+		if err == nil {
+			if quiet, why = h.record.quiet(); quiet {
+				err = drained(ctx, h.field.JS)
+			}
+		}
+		if err == nil && quiet {
+			break
+		}
+		if err != nil {
+			why = err.Error()
+		}
+		select {
+		case <-ctx.Done():
+			h.finding("after %s it is not calm: %s", h.Calm, why)
+			return nil
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+	h.say("all is calm %s after the last fault", time.Since(began).Round(100*time.Millisecond))
+	return nil
+}
+
+func (h *harness) finding(format string, args ...any) {
+	h.report.Findings = append(h.report.Findings, fmt.Sprintf(format, args...))
+}
+
+func (h *harness) say(format string, args ...any) {
+	if h.Out != nil {
+		_, _ = fmt.Fprintf(h.Out, format+"\n", args...)
+	}
+}
+
+// audit looks at what is left.
+func (h *harness) audit(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	found := findings(h.report.Findings)
+	if _, err := h.record.projector.CatchUp(ctx); err != nil {
+		return err
+	}
+	if err := h.stopRecording(); err != nil {
+		return err
+	}
+	if err := found.stream(ctx, h.field.JS, h.record); err != nil {
+		return err
+	}
+	spent := found.story(h.record)
+	found.attempts(h.record)
+	found.promises(h.public.promises, h.record)
+	for _, odd := range h.public.odd {
+		found.add("%s", odd)
+	}
+	h.hits()
+	h.report.Rebought, h.report.Overlaps = found.paid(h.record, h.provider.Calls(), h.spans)
+	if err := h.ask(ctx, &found, spent); err != nil {
+		return err
+	}
+	if err := h.rebuilt(ctx, &found); err != nil {
+		return err
+	}
+	h.count(spent)
+	h.report.Findings = found
+	return nil
+}
+
+// hits counts the fault points that struck.
+func (h *harness) hits() {
+	for i, armed := range h.armed {
+		log := h.struckLog(i + 1)
+		content, err := os.ReadFile(log)
+		if err != nil {
+			continue // none of them was met
+		}
+		last := time.Now()
+		if info, err := os.Stat(log); err == nil {
+			last = info.ModTime()
+		}
+		for line := range strings.Lines(string(content)) {
+			name, _, _ := strings.Cut(line, " ")
+			h.report.Points[name]++
+			h.faults[KindPoint]++
+			if strings.HasPrefix(name, "researcher.") {
+				h.spans = append(h.spans, span{armed, last.Add(3 * time.Second)})
+			}
+		}
+	}
+}
+
+// ask compares what the API says with what the events say.
+func (h *harness) ask(ctx context.Context, found *findings, spent map[string]int) error {
+	for _, id := range slices.Compact(slices.Sorted(slices.Values(h.public.threads))) {
+		status, content, err := h.public.send(ctx, http.MethodGet, "/threads/"+id, "", nil)
+		if err != nil {
+			return err
+		}
+		if h.record.notebook.Thread(id).Deleted {
+			if status != http.StatusGone {
+				found.add("thread %s was deleted and is answered %d", id, status)
+			}
+			continue
+		}
+		var t struct {
+			Status string
+			Reason struct{ Code, Text string }
+			Ledger struct{ Spent, Reserved int }
+		}
+		if err := json.Unmarshal(content, &t); err != nil {
+			found.add("thread %s: %d %.200s", id, status, content)
+			continue
+		}
+		if t.Status == "running" || t.Ledger.Reserved != 0 || t.Ledger.Spent != spent[id] {
+			found.add("thread %s is %s with %d spent and %d reserved; its runs cost %d", id, t.Status, t.Ledger.Spent, t.Ledger.Reserved, spent[id])
+		}
+		if t.Status != "new" && (t.Reason.Code == "" || t.Reason.Text == "") {
+			found.add("thread %s is %s and does not say why", id, t.Status)
+		}
+	}
+	_, content, err := h.public.sendRoot(ctx, "/readyz")
+	if err != nil {
+		return err
+	}
+	var ready struct {
+		Ready    bool
+		Dead     uint64
+		BadCount int `json:"bad_count"`
+	}
+	if err := json.Unmarshal(content, &ready); err != nil || !ready.Ready {
+		found.add("it is not ready: %.300s", content)
+	}
+	h.report.Dead = ready.Dead
+	if _, bad := h.record.notebook.Bad(); bad > 0 && ready.BadCount == 0 {
+		found.add("%d messages could not be applied and /readyz does not say so", bad)
+	}
+	return nil
+}
+
+// rebuilt compares the projection with one that is built from the stream anew.
+func (h *harness) rebuilt(ctx context.Context, found *findings) error {
+	file := filepath.Join(h.field.DataDir, "notebook.db")
+	h.field.StopServices()
+	grown, err := Dump(file)
+	if err != nil {
+		return err
+	}
+	for _, suffix := range []string{"", "-wal", "-shm"} {
+		if err := os.Remove(file + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return err
+		}
+	}
+	h.field.StartServices()
+	if err := h.field.Ready(ctx); err != nil {
+		return err
+	}
+	last, err := h.record.projector.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	if err := poll(ctx, "nothing is left of a deleted thread before its tombstone", func() bool { return h.purged(ctx) }); err != nil {
+		found.add("%v", err)
+	}
+	if err := poll(ctx, "the projection is built anew", func() bool { return h.projected(ctx) >= last }); err != nil {
+		return err
+	}
+	h.field.StopServices()
+	anew, err := Dump(file)
+	if err != nil {
+		return err
+	}
+	if lines := difference(grown, anew); len(lines) > 0 {
+		found.add("the projection is not that of a fresh rebuild:\n  %s", strings.Join(lines[:min(len(lines), 10)], "\n  "))
+		for name, dump := range map[string]string{"grown.txt": grown, "anew.txt": anew} {
+			if err := os.WriteFile(filepath.Join(h.Dir, name), []byte(dump), 0o600); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// purged says whether the janitors, which have just been started, have cleared the stream of deleted threads.
+func (h *harness) purged(ctx context.Context) bool {
+	stream, err := h.field.JS.Stream(ctx, topology.Notebook)
+	if err != nil {
+		return false
+	}
+	for _, e := range h.record.events {
+		if e.Kind() != "thread.deleted" {
+			continue
+		}
+		// What somebody sends afterwards, poison for instance, stays behind the tombstone.
+		first, err := stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(topology.ThreadFilter(e.Thread)))
+		if err != nil || first.Sequence < e.Seq {
+			return false
+		}
+	}
+	return true
+}
+
+func (h *harness) projected(ctx context.Context) uint64 {
+	var ready struct{ Projection struct{ Position uint64 } }
+	_, content, err := h.public.sendRoot(ctx, "/readyz")
+	if err != nil || json.Unmarshal(content, &ready) != nil {
+		return 0
+	}
+	return ready.Projection.Position
+}
+
+// difference gives the lines that only one of two texts has, with - and + before them.
+func difference(a, b string) (out []string) {
+	count := map[string]int{}
+	for line := range strings.Lines(a) {
+		count[line]--
+	}
+	for line := range strings.Lines(b) {
+		count[line]++
+	}
+	for _, line := range slices.Sorted(maps.Keys(count)) {
+		switch n := count[line]; {
+		case n < 0:
+			out = append(out, "- "+strings.TrimSpace(line))
+		case n > 0:
+			out = append(out, "+ "+strings.TrimSpace(line))
+		}
+	}
+	return out
+}
+
+// count fills in the figures of the report.
+func (h *harness) count(spent map[string]int) {
+	for _, c := range h.provider.Calls() {
+		switch {
+		case c.Status >= 400 && c.Status < 500:
+			h.faults[KindRefused]++
+		case !whole(c) && c.Outcome != standin.Open:
+			h.faults[KindAnswer]++
+		}
+	}
+	for kind, n := range h.public.counts {
+		h.faults[kind] += n
+	}
+	h.report.Survived = h.faults
+	h.report.Calls = h.provider.Stats()
+	h.report.Events = len(h.record.messages)
+	h.report.Threads = len(slices.Compact(slices.Sorted(slices.Values(h.public.threads))))
+	for _, e := range h.record.events {
+		if e.Kind() == "run.requested" {
+			h.report.Runs++
+		}
+	}
+	for _, n := range spent {
+		h.report.Spent += n
+	}
+	h.report.Unasked = h.field.Unasked()
+}
