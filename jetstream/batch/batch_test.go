@@ -19,7 +19,9 @@ import (
 	"github.com/factstream/factstream/jetstream/topology"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(bustest.Leaks(m))
+}
 
 func messages(thread string, n int) []batch.Message {
 	out := make([]batch.Message, n)
@@ -117,7 +119,7 @@ func TestWhateverIsNoConflictIsUnknown(t *testing.T) {
 		require.ErrorIs(t, err, batch.ErrUnknown)
 	}
 	srv.Shutdown()
-	require.Eventually(t, func() bool { return !nc.IsConnected() }, 5*time.Second, time.Millisecond)
+	require.Eventually(t, func() bool { return !nc.IsConnected() }, bustest.Patience, time.Millisecond)
 	for _, n := range []int{1, 2} {
 		_, err := batch.Publish(t.Context(), js, messages("a", n), batch.Expect{})
 		require.ErrorIs(t, err, batch.ErrUnknown)

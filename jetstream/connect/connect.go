@@ -3,12 +3,14 @@
 package connect
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"os"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -28,16 +30,31 @@ type Config struct {
 	// ReadOnly connects as the read-only user: with the inbox prefix that it is
 	// allowed, and without asking for the account, which it may not.
 	ReadOnly bool
-	Logger   zerolog.Logger
+	// RequestTimeout is how long one request waits for its answer; by default
+	// DefaultRequestTimeout.
+	RequestTimeout time.Duration
+	Logger         zerolog.Logger
 	// Options are added last, for tests and for readers.
 	Options []nats.Option
 }
 
+// What a server must be and allow. Each is the reason of an error that says in one
+// line what was found and what to set.
 var (
+	// ErrUnreachable: no server was there until the context ended. It is wrapped beside
+	// the context's cause and, where it is known, what the last try came to.
+	ErrUnreachable = errors.New("no server answers")
 	// ErrOldServer: the server lacks atomic batches, which came with 2.12.
 	ErrOldServer = errors.New("the NATS server is too old")
+	// ErrSmallPayload: the server takes messages only below MinPayload.
+	ErrSmallPayload = errors.New("the NATS server takes too small messages")
 	// ErrNoJetStream: the server, or this user's account, has no JetStream.
 	ErrNoJetStream = errors.New("JetStream is not enabled")
+	// ErrNoAnswer: JetStream said nothing, or that it cannot, until the context
+	// ended: a cluster without a leader. It is wrapped beside the context's cause.
+	ErrNoAnswer = errors.New("JetStream does not answer")
+	// ErrPermission: the user may not use the JetStream API or get its answers.
+	ErrPermission = errors.New("the user lacks a permission")
 	// ErrCredentials: the credentials file is missing or not of the form
 	// user:password.
 	ErrCredentials = errors.New("bad credentials file")
@@ -47,6 +64,10 @@ var (
 // to the replies that others get.
 const ReaderInbox = "_INBOX_reader"
 
+// MinPayload is the least max_payload of a server, in bytes: the default of NATS,
+// and what events, trail messages and pieces of artifacts were cut to fit.
+const MinPayload = 1 << 20
+
 const (
 	oldestMajor, oldestMinor = 2, 12
 
@@ -54,16 +75,32 @@ const (
 	// The library's own 2 minutes would take 4 to notice a server that hangs.
 	pingInterval = 5 * time.Second
 	pingsOut     = 2
-	apiTimeout   = 5 * time.Second
+
+	// A cluster without a leader answers nothing at all, or says so at once: each
+	// question is given this long and asked again after the pause.
+	askFor, askPause = 1500 * time.Millisecond, 250 * time.Millisecond
+	// A server that is going down, or just coming up, has no JetStream for a moment;
+	// what it says this often in a row is true.
+	offTimes  = 4
+	sayWaitIn = 5 * time.Second
 )
 
 // Dial connects and waits until a server answered, ctx ended, or the server
-// refused the credentials. It then checks the version (ErrOldServer) and
-// JetStream (ErrNoJetStream). The connection comes back by itself for ever;
-// nothing published meanwhile is kept for later, so that what a publish returned
-// is what happened, as far as can be known.
+// refused the credentials. It then checks the version (ErrOldServer), the size of
+// messages (ErrSmallPayload) and JetStream (ErrNoJetStream, ErrPermission), and
+// waits while a cluster elects its leader (ErrNoAnswer when ctx ends first; without
+// an end it waits for ever, and says so in the log). The connection comes back by
+// itself for ever; nothing published meanwhile is kept for later, so that what a
+// publish returned is what happened, as far as can be known.
+//
+// No request of the JetStream that is returned, nor of the streams, consumers and
+// buckets that it gives, waits longer than cfg.RequestTimeout for an answer (plus 2 s
+// if it only reads: then it is asked again), however late ctx ends: the error is
+// context.DeadlineExceeded or nats.ErrTimeout, and of a write it is not known
+// whether it was done.
 func Dial(ctx context.Context, cfg Config) (*nats.Conn, jetstream.JetStream, error) {
-	opts, connected, err := options(cfg)
+	var failed lastFailure
+	opts, connected, err := options(cfg, &failed)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -71,11 +108,11 @@ func Dial(ctx context.Context, cfg Config) (*nats.Conn, jetstream.JetStream, err
 	if err != nil {
 		return nil, nil, fmt.Errorf("connect to NATS: %w", err)
 	}
-	if err := wait(ctx, nc, connected); err != nil {
+	if err := wait(ctx, nc, connected, &failed); err != nil {
 		nc.Close()
 		return nil, nil, fmt.Errorf("connect to NATS: %w", err)
 	}
-	js, err := check(ctx, nc, cfg.ReadOnly)
+	js, err := check(ctx, nc, cfg)
 	if err != nil {
 		nc.Close()
 		return nil, nil, err
@@ -83,7 +120,26 @@ func Dial(ctx context.Context, cfg Config) (*nats.Conn, jetstream.JetStream, err
 	return nc, js, nil
 }
 
-func options(cfg Config) ([]nats.Option, <-chan struct{}, error) {
+// lastFailure is what the last try to connect came to; the library keeps it to
+// itself until a connection was there once.
+type lastFailure struct {
+	mu  sync.Mutex
+	err error
+}
+
+func (f *lastFailure) note(_ *nats.Conn, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.err = err
+}
+
+func (f *lastFailure) last() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
+
+func options(cfg Config, failed *lastFailure) ([]nats.Option, <-chan struct{}, error) {
 	connected := make(chan struct{}, 1)
 	signal := func(*nats.Conn) {
 		select {
@@ -102,6 +158,7 @@ func options(cfg Config) ([]nats.Option, <-chan struct{}, error) {
 		nats.MaxPingsOutstanding(pingsOut),
 		nats.ConnectHandler(signal),
 		nats.ClosedHandler(signal),
+		nats.ReconnectErrHandler(failed.note),
 		nats.DisconnectErrHandler(func(_ *nats.Conn, err error) {
 			if err != nil { // nil is our own Close
 				log.Warn().Err(err).Msg("disconnected from NATS, trying again")
@@ -132,7 +189,7 @@ func options(cfg Config) ([]nats.Option, <-chan struct{}, error) {
 }
 
 // wait returns nil when nc is connected, else why it is not.
-func wait(ctx context.Context, nc *nats.Conn, connected <-chan struct{}) error {
+func wait(ctx context.Context, nc *nats.Conn, connected <-chan struct{}, failed *lastFailure) error {
 	for !nc.IsConnected() {
 		if nc.IsClosed() { // the server refused the credentials twice
 			if err := nc.LastError(); err != nil {
@@ -142,33 +199,94 @@ func wait(ctx context.Context, nc *nats.Conn, connected <-chan struct{}) error {
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(context.Cause(ctx), nc.LastError())
+			if why := cmp.Or(failed.last(), nc.LastError()); why != nil {
+				return fmt.Errorf("%w (%w): %w", ErrUnreachable, why, context.Cause(ctx))
+			}
+			return fmt.Errorf("%w: %w", ErrUnreachable, context.Cause(ctx))
 		case <-connected:
 		}
 	}
 	return nil
 }
 
-func check(ctx context.Context, nc *nats.Conn, readOnly bool) (jetstream.JetStream, error) {
+func check(ctx context.Context, nc *nats.Conn, cfg Config) (jetstream.JetStream, error) {
 	version := nc.ConnectedServerVersion()
 	if !atLeast(version, oldestMajor, oldestMinor) {
-		return nil, fmt.Errorf("%w: it is %s, but atomic batches need %d.%d", ErrOldServer, version, oldestMajor, oldestMinor)
+		return nil, fmt.Errorf("%w: it is %s, but atomic batches need %d.%d or newer: update it", ErrOldServer, version, oldestMajor, oldestMinor)
 	}
-	js, err := jetstream.New(nc, jetstream.WithDefaultTimeout(apiTimeout))
+	timeout := cfg.RequestTimeout
+	if timeout <= 0 {
+		timeout = DefaultRequestTimeout
+	}
+	raw, err := jetstream.New(nc, jetstream.WithDefaultTimeout(timeout))
 	if err != nil {
 		return nil, fmt.Errorf("use JetStream: %w", err)
 	}
-	if readOnly {
+	js := bus{raw}
+	if cfg.ReadOnly {
 		return js, nil
 	}
-	_, err = js.AccountInfo(ctx)
-	if errors.Is(err, jetstream.ErrJetStreamNotEnabled) || errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount) {
-		return nil, fmt.Errorf("%w: %w", ErrNoJetStream, err)
+	if most := nc.MaxPayload(); most < MinPayload {
+		return nil, fmt.Errorf("%w: its max_payload is %d bytes, set it to %d or more", ErrSmallPayload, most, MinPayload)
 	}
-	if err != nil {
-		return nil, fmt.Errorf("ask for the JetStream account: %w", err)
+	return js, awaitJetStream(ctx, nc, js, cfg.Logger)
+}
+
+// awaitJetStream asks for the account until it is told, or until it is clear that
+// it never will be.
+func awaitJetStream(ctx context.Context, nc *nats.Conn, js jetstream.JetStream, log zerolog.Logger) error {
+	said := time.Now()
+	for off := 0; ; {
+		err := ask(ctx, js)
+		switch {
+		case err == nil:
+			return nil
+		case errors.Is(err, jetstream.ErrJetStreamNotEnabled), errors.Is(err, jetstream.ErrJetStreamNotEnabledForAccount):
+			if off++; off == offTimes {
+				return notEnabled(nc)
+			}
+		case errors.Is(nc.LastError(), nats.ErrPermissionViolation): // the request itself hears nothing of it
+			return fmt.Errorf("%w: the services need to publish to $JS.API.> and to subscribe to _INBOX.>: %w", ErrPermission, nc.LastError())
+		case nc.IsClosed(), refusal(err):
+			return fmt.Errorf("ask for the JetStream account: %w", err)
+		default:
+			off = 0
+		}
+		if time.Since(said) > sayWaitIn {
+			said = time.Now()
+			log.Warn().Err(err).Str("server", nc.ConnectedAddr()).Msg("JetStream does not answer, waiting: has the cluster a leader?")
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("%w: %s (last said: %w): %w", ErrNoAnswer,
+				"the cluster has no leader, so more than half of its servers must be up and reach each other; their logs and `nats server report jetstream` show who is missing",
+				err, context.Cause(ctx))
+		case <-time.After(askPause):
+		}
 	}
-	return js, nil
+}
+
+// notEnabled tells the two cases apart by what the server said of itself, since the
+// same silence answers in both.
+func notEnabled(nc *nats.Conn) error {
+	if on, _ := nc.ConnectedServerJetStream(); on {
+		return fmt.Errorf("%w for this user's account: set jetstream: enabled in the account's configuration", ErrNoJetStream)
+	}
+	return fmt.Errorf("%w on the server: start it with jetstream {store_dir: DIR} in its configuration, or with -js -sd DIR", ErrNoJetStream)
+}
+
+func ask(ctx context.Context, js jetstream.JetStream) error {
+	ctx, cancel := context.WithTimeout(ctx, askFor)
+	defer cancel()
+	_, err := js.AccountInfo(ctx)
+	return err
+}
+
+// refusal tells whether the server answered with something that stays; 5xx is what
+// a cluster says while it has no leader.
+func refusal(err error) bool {
+	var api *jetstream.APIError
+	return errors.As(err, &api) && api.Code < 500
 }
 
 // ReadCredentials reads a file of the form user:password. Its errors wrap

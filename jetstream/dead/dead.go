@@ -1,5 +1,5 @@
 // Package dead keeps what a worker could not decode, with the reason, until a
-// person has looked at it.
+// person has looked at it, and remembers what a person has let pass.
 package dead
 
 import (
@@ -14,6 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/synadia-io/orbit.go/jetstreamext"
 
+	"github.com/factstream/factstream/jetstream/connect"
 	"github.com/factstream/factstream/jetstream/topology"
 )
 
@@ -41,6 +42,9 @@ const (
 
 	maxReason = 1000
 	maxPage   = 500
+
+	// listTimeout bounds one page: the library's own would end it without an error.
+	listTimeout = connect.DefaultRequestTimeout
 )
 
 // Put keeps item; its Seq and Time are the stream's to give. The same message of
@@ -69,6 +73,8 @@ func Put(ctx context.Context, js jetstream.JetStream, item Item) error {
 // first. more tells whether others follow; go on after the last one's Seq.
 func List(ctx context.Context, js jetstream.JetStream, after uint64, limit int) (items []Item, more bool, err error) {
 	limit = min(max(limit, 1), maxPage)
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
 	answers, err := jetstreamext.GetBatch(ctx, js, topology.Dead, limit+1, jetstreamext.GetBatchSeq(after+1))
 	if err != nil {
 		return nil, false, fmt.Errorf("list dead letters: %w", err)
@@ -86,7 +92,30 @@ func List(ctx context.Context, js jetstream.JetStream, after uint64, limit int) 
 		}
 		items = append(items, fromRaw(m))
 	}
+	if !more && ctx.Err() != nil { // the library ends a list that stopped coming as if it were whole
+		return nil, false, fmt.Errorf("list dead letters: %w", ctx.Err())
+	}
 	return items, more, nil
+}
+
+// Of returns the items of one message of a stream: one for each worker that could
+// not decode it.
+func Of(ctx context.Context, js jetstream.JetStream, stream string, seq uint64) ([]Item, error) {
+	var letters []Item
+	for after, more := uint64(0), true; more; {
+		items, others, err := List(ctx, js, after, maxPage)
+		if err != nil {
+			return nil, err
+		}
+		for _, item := range items {
+			after = item.Seq
+			if item.Stream == stream && item.StreamSeq == seq {
+				letters = append(letters, item)
+			}
+		}
+		more = others && len(items) > 0
+	}
+	return letters, nil
 }
 
 // Get returns the item with sequence seq, or ErrNotFound.
@@ -120,6 +149,9 @@ func Delete(ctx context.Context, js jetstream.JetStream, seq uint64) error {
 	}
 	// The library keeps only the text of the server's refusal, so look why.
 	if _, gone := stream.GetMsg(ctx, seq); errors.Is(gone, jetstream.ErrMsgNotFound) {
+		if connect.Unanswered(err) { // it was this request, most likely
+			return nil
+		}
 		return fmt.Errorf("%w: %d", ErrNotFound, seq)
 	}
 	return fmt.Errorf("delete dead letter %d: %w", seq, err)

@@ -1,19 +1,23 @@
 package dead_test
 
 import (
+	"context"
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
 	"github.com/factstream/factstream/jetstream/bustest"
+	"github.com/factstream/factstream/jetstream/connect"
 	"github.com/factstream/factstream/jetstream/dead"
 	"github.com/factstream/factstream/jetstream/topology"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(bustest.Leaks(m)) }
 
 func TestDeadLettersAreKeptListedAndForgotten(t *testing.T) {
 	t.Parallel()
@@ -73,4 +77,60 @@ func TestWhatIsTooLargeToKeepTwiceIsKeptByReference(t *testing.T) {
 	require.Empty(t, items[0].Data)
 	require.EqualValues(t, 3, items[0].StreamSeq)
 	require.LessOrEqual(t, len(items[0].Reason), 1000)
+}
+
+func TestTheLettersOfOneMessageAreFoundAmongAllOthers(t *testing.T) {
+	t.Parallel()
+	_, _, js := bustest.Start(t)
+	letter := func(durable, stream string, seq uint64) {
+		require.NoError(t, dead.Put(t.Context(), js, dead.Item{Reason: "bad", Durable: durable, Stream: stream, StreamSeq: seq, Subject: "x"}))
+	}
+	of := func(seq uint64) (workers []string) {
+		items, err := dead.Of(t.Context(), js, topology.Notebook, seq)
+		require.NoError(t, err)
+		for _, item := range items {
+			workers = append(workers, item.Durable)
+		}
+		return workers
+	}
+	require.Empty(t, of(7))
+	letter(topology.Judge, topology.Notebook, 7)
+	for i := range 600 { // more than are read at once
+		letter(topology.Distil, topology.Notebook, uint64(100+i))
+	}
+	letter(topology.Brief, topology.Trail, 7)
+	letter(topology.Brief, topology.Notebook, 7)
+	require.Equal(t, []string{topology.Judge, topology.Brief}, of(7))
+}
+
+func TestWhatWasPassedIsRemembered(t *testing.T) {
+	t.Parallel()
+	_, _, js := bustest.Start(t)
+	passed := func() []uint64 {
+		seqs, err := dead.Passed(t.Context(), js)
+		require.NoError(t, err)
+		return seqs
+	}
+	require.Empty(t, passed())
+	for _, seq := range []uint64{7, 3, 7, 100_001} {
+		require.NoError(t, dead.Pass(t.Context(), js, seq))
+	}
+	require.Equal(t, []uint64{3, 7, 100_001}, passed())
+}
+
+func TestAListThatDoesNotComeIsNotAnEmptyOne(t *testing.T) {
+	t.Parallel()
+	srv, _, _ := bustest.Start(t)
+	line := bustest.Between(t, srv)
+	dialing, cancel := context.WithTimeout(t.Context(), bustest.Patience)
+	defer cancel()
+	nc, js, err := connect.Dial(dialing, connect.Config{URL: line.URL(), CredentialsFile: srv.CredentialsFile(), Logger: zerolog.Nop()})
+	require.NoError(t, err)
+	t.Cleanup(nc.Close)
+	line.LoseAll()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+	defer cancel()
+	_, _, err = dead.List(ctx, js, 0, 10)
+	require.ErrorIs(t, err, context.DeadlineExceeded)
+	require.NoError(t, ctx.Err())
 }

@@ -134,8 +134,16 @@ func defaultMaxStore(store string) (int64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var used int64
-	err = filepath.WalkDir(store, func(_ string, d fs.DirEntry, err error) error {
+	used, err := measure(store)
+	if err != nil {
+		return 0, err
+	}
+	return storeLimit(used, free, 1), nil
+}
+
+// measure is the number of bytes in the files below dir.
+func measure(dir string) (size int64, err error) {
+	err = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -143,21 +151,21 @@ func defaultMaxStore(store string) (int64, error) {
 		if err != nil {
 			return err
 		}
-		used += info.Size()
+		size += info.Size()
 		return nil
 	})
 	if err != nil {
 		return 0, fmt.Errorf("measure the store: %w", err)
 	}
-	return storeLimit(used, free), nil
+	return size, nil
 }
 
 // storeLimit is three quarters of what is free above what is used, but never so
 // little that the server refuses to open the streams with a size of their own,
-// which it reserves whole: a notebook must be readable on a disk that is nearly
-// full, and what reserves is not what writes.
-func storeLimit(used, free int64) int64 {
-	return used + max(free/4*3, leastStore)
+// which it reserves whole for each of the copies: a notebook must be readable on a
+// disk that is nearly full, and what reserves is not what writes.
+func storeLimit(used, free, copies int64) int64 {
+	return used + max(free/4*3, copies*leastStore)
 }
 
 // leastStore is the 256 MiB of the trail (topology.DefaultTrailMaxBytes) and some

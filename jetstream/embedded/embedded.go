@@ -1,5 +1,6 @@
 // Package embedded runs a NATS server with JetStream in this process, for a
-// notebook on one machine.
+// notebook on one machine: alone, or as one of several that each have a process of
+// their own.
 package embedded
 
 import (
@@ -45,7 +46,10 @@ type Options struct {
 	// NoSync leaves flushing to the operating system (every 2 minutes). Only for
 	// tests: a power failure then loses acknowledged events.
 	NoSync bool
-	Logger zerolog.Logger
+	// Cluster makes the server one of several with the same notebook; nil: it is
+	// alone.
+	Cluster *Cluster
+	Logger  zerolog.Logger
 }
 
 // Errors of Start that a person can do something about.
@@ -56,6 +60,11 @@ var (
 	ErrNewerFormat = errors.New("the data directory was written by a newer version")
 	// ErrPortInUse: something else listens on the address.
 	ErrPortInUse = errors.New("the port is in use")
+	// ErrOfCluster: several servers keep their stores below the data directory, and
+	// one alone would begin an empty notebook beside them.
+	ErrOfCluster = errors.New("the data directory belongs to three servers")
+	// ErrOfOne: the data directory has the store of a server that is alone.
+	ErrOfOne = errors.New("the data directory belongs to a single server")
 )
 
 // Server is a running server.
@@ -65,6 +74,7 @@ type Server struct {
 	lock  *lock
 	users credentials
 	opts  Options
+	home  string // has the credentials
 	url   string
 	store string
 
@@ -75,14 +85,17 @@ type Server struct {
 // writes are synced to disk before they are acknowledged. The server sets no
 // signal handlers; end it by Shutdown. Ending ctx only ends the waiting.
 //
-// Errors wrap ErrLocked (as *LockedError), ErrNewerFormat or ErrPortInUse, or
-// say in one line what the server itself said last.
+// Errors wrap ErrLocked (as *LockedError), ErrNewerFormat, ErrPortInUse or
+// ErrOfCluster, or say in one line what the server itself said last.
 func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 	if opts.Host == "" {
 		opts.Host = DefaultHost
 	}
 	if opts.MaxMemory <= 0 {
 		opts.MaxMemory = DefaultMaxMemory
+		if opts.Cluster != nil {
+			opts.MaxMemory *= Servers // every copy counts
+		}
 	}
 	if err := os.MkdirAll(opts.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("make the data directory: %w", err)
@@ -93,16 +106,27 @@ func Start(ctx context.Context, opts Options) (_ *Server, err error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{lock: lock, opts: opts, store: filepath.Join(opts.Dir, "store")}
+	s := &Server{lock: lock, opts: opts, home: opts.Dir, store: storeOf(opts.Dir)}
 	defer func() {
 		if err != nil {
 			s.Shutdown()
 		}
 	}()
+	if opts.Cluster == nil {
+		if err := absent(ServerDir(opts.Dir, 1), fmt.Errorf("%w: %s", ErrOfCluster, opts.Dir)); err != nil {
+			return nil, err
+		}
+	}
 	if err := checkFormat(opts.Dir); err != nil {
 		return nil, err
 	}
-	if s.users, err = loadCredentials(opts.Dir); err != nil {
+	if opts.Cluster != nil {
+		s.home = opts.Cluster.Home
+		if s.users.route, err = loadRoutePassword(s.home); err != nil {
+			return nil, err
+		}
+	}
+	if s.users.service, s.users.reader, err = loadCredentials(s.home); err != nil {
 		return nil, err
 	}
 	if s.opts.MaxStore <= 0 {
@@ -126,6 +150,11 @@ func (s *Server) run(ctx context.Context) error {
 		return fmt.Errorf("configure the NATS server: %w", err)
 	}
 	opts.ServerName = "factstream"
+	if s.opts.Cluster != nil {
+		if err := s.opts.Cluster.apply(opts, s.opts.Host, s.users.route); err != nil {
+			return err
+		}
+	}
 	opts.Host, opts.Port = s.opts.Host, port
 	opts.JetStream, opts.StoreDir = true, s.store
 	opts.SyncAlways = !s.opts.NoSync
@@ -137,9 +166,8 @@ func (s *Server) run(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("configure the NATS server: %w", err)
 	}
-	s.nats = ns
 	log := newServerLog(s.opts.Logger)
-	s.log = log
+	s.nats, s.log = ns, log
 	ns.SetLoggerV2(log, false, false, false)
 	go ns.Start()
 
@@ -203,14 +231,15 @@ func (s *Server) ReaderOptions() []nats.Option {
 
 // CredentialsFile is the file with the services' "user:password", for another
 // process of this machine; ReaderCredentialsFile that of the read-only user.
-func (s *Server) CredentialsFile() string       { return CredentialsFile(s.opts.Dir) }
-func (s *Server) ReaderCredentialsFile() string { return ReaderCredentialsFile(s.opts.Dir) }
+func (s *Server) CredentialsFile() string       { return CredentialsFile(s.home) }
+func (s *Server) ReaderCredentialsFile() string { return ReaderCredentialsFile(s.home) }
 
 // Shutdown stops the server, waits until its store is closed, and gives up the
 // lock. It may be called more than once.
 func (s *Server) Shutdown() {
 	s.once.Do(func() {
 		if s.nats != nil {
+			s.log.close()
 			s.nats.Shutdown()
 			s.nats.WaitForShutdown()
 		}

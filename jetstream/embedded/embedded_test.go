@@ -8,7 +8,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/rs/zerolog"
@@ -22,7 +21,7 @@ import (
 	"github.com/factstream/factstream/jetstream/topology"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) { goleak.VerifyTestMain(bustest.Leaks(m)) }
 
 func TestDataSurvivesARestartWithSyncOn(t *testing.T) {
 	t.Parallel()
@@ -159,7 +158,7 @@ func TestFullStoreRefusesAndSaysSo(t *testing.T) {
 	opts.TrailMaxBytes = 1 << 20
 	require.NoError(t, topology.Declare(t.Context(), js, opts))
 	chunk := make([]byte, 900<<10)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*bustest.Patience)
 	defer cancel()
 	for {
 		if _, err := js.Publish(ctx, topology.Subject("run", "requested", "t", "r", 0), chunk); err != nil {

@@ -18,8 +18,14 @@ func TestTheStoreLimitLeavesAQuarterAndAlwaysTheReservedStreams(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			require.Equal(t, c.want, storeLimit(c.used, c.free))
-			require.Greater(t, storeLimit(c.used, c.free), int64(topology.DefaultTrailMaxBytes), "the server refuses to open what it cannot reserve")
+			require.Equal(t, c.want, storeLimit(c.used, c.free, 1))
+			require.Greater(t, storeLimit(c.used, c.free, 1), int64(topology.DefaultTrailMaxBytes), "the server refuses to open what it cannot reserve")
 		})
 	}
+}
+
+func TestTheStoreLimitOfSeveralServersHasRoomForEveryCopyThatIsReserved(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, int64(31<<30), storeLimit(1<<30, 40<<30, Servers))
+	require.Greater(t, storeLimit(0, 0, Servers), int64(Servers*topology.DefaultTrailMaxBytes))
 }

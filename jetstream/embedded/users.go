@@ -20,17 +20,34 @@ func ReaderCredentialsFile(dir string) string { return credentialsOf(dir, reader
 
 func credentialsOf(dir, user string) string { return filepath.Join(dir, "credentials", user) }
 
-type credentials struct{ service, reader string } // passwords
+// routeUser is the name that the servers of a cluster have for each other.
+const routeUser = "route"
 
-func loadCredentials(dir string) (c credentials, err error) {
+type credentials struct{ service, reader, route string } // passwords
+
+// makeCredentials makes the files of credentials that are missing, those for the
+// routes too.
+func makeCredentials(dir string) error {
+	if _, _, err := loadCredentials(dir); err != nil {
+		return err
+	}
+	_, err := loadRoutePassword(dir)
+	return err
+}
+
+func loadRoutePassword(dir string) (string, error) {
+	return loadPassword(credentialsOf(dir, routeUser), routeUser)
+}
+
+func loadCredentials(dir string) (service, reader string, err error) {
 	if err := os.MkdirAll(filepath.Join(dir, "credentials"), 0o700); err != nil {
-		return c, fmt.Errorf("make the folder of credentials: %w", err)
+		return "", "", fmt.Errorf("make the folder of credentials: %w", err)
 	}
-	if c.service, err = loadPassword(CredentialsFile(dir), readers.ServiceUser); err != nil {
-		return c, err
+	if service, err = loadPassword(CredentialsFile(dir), readers.ServiceUser); err != nil {
+		return "", "", err
 	}
-	c.reader, err = loadPassword(ReaderCredentialsFile(dir), readers.ReaderUser)
-	return c, err
+	reader, err = loadPassword(ReaderCredentialsFile(dir), readers.ReaderUser)
+	return service, reader, err
 }
 
 // loadPassword reads the password of user from path, or makes one.

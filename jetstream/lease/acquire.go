@@ -22,7 +22,12 @@ func (h *hold) acquire(ctx context.Context) error {
 		}
 	}()
 	for ctx.Err() == nil {
-		held, owner, err := h.try(ctx)
+		var held bool
+		var owner value
+		err := h.standBack(ctx)
+		if err == nil {
+			held, owner, err = h.try(ctx)
+		}
 		if held {
 			return nil
 		}
@@ -54,6 +59,28 @@ func (h *hold) acquire(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
+// errBack is while the bus has just come back.
+var errBack = errors.New("the bus was away: its holder looks for the lease first")
+
+// standBack returns nil when the lease may be asked for. After the bus was away an
+// entry may have expired whose holder goes on (see KeepWhileBusAway): it is given
+// time for one request before somebody else takes the lease. That the bus is back,
+// the leader of the bucket says; reads are answered by any replica.
+func (h *hold) standBack(ctx context.Context) error {
+	if h.away {
+		ctx, cancel := context.WithTimeout(ctx, h.requestTimeout())
+		defer cancel()
+		if _, err := h.kv.Status(ctx); err != nil {
+			return err
+		}
+		h.away, h.from = false, time.Now().Add(h.requestTimeout()+2*retryEvery)
+	}
+	if time.Now().Before(h.from) {
+		return errBack
+	}
+	return nil
+}
+
 // try asks for the lease once. If it is not free, owner is who holds it, or zero
 // for a batch waiter that stood back.
 func (h *hold) try(ctx context.Context) (held bool, owner value, err error) {
@@ -65,6 +92,7 @@ func (h *hold) try(ctx context.Context) (held bool, owner value, err error) {
 			return false, value{}, nil
 		}
 		if !errors.Is(err, jetstream.ErrKeyNotFound) {
+			h.away = true
 			return false, value{}, err
 		}
 	}
@@ -75,6 +103,7 @@ func (h *hold) try(ctx context.Context) (held bool, owner value, err error) {
 		h.revision, h.since = revision, since
 		return true, value{}, nil
 	}
+	h.away = !refused(err)
 	owner, found, rerr := h.read(ctx)
 	if rerr != nil || !found {
 		return false, value{}, errors.Join(err, rerr)
@@ -91,21 +120,23 @@ func (h *hold) try(ctx context.Context) (held bool, owner value, err error) {
 	return true, value{}, nil
 }
 
-// watch signals changes of the key and of its waiters' entry until stopped. If the
-// bus cannot watch now, polling has to do.
+// watch signals changes of the key and of its waiters' entry until stopped. It
+// returns at once: making the watch may take as long as ctx lasts, when a server is
+// killed with the request, and polling goes on meanwhile. If the bus cannot watch,
+// polling has to do.
 func (h *hold) watch(ctx context.Context) (changes <-chan struct{}, stop func()) {
-	watcher, err := h.kv.WatchFiltered(ctx, []string{h.key, h.key + waitSuffix}, jetstream.UpdatesOnly(), jetstream.MetaOnly())
-	if err != nil {
-		h.log.Debug().Err(err).Msg("cannot watch the lease, polling only")
-		return nil, func() {}
-	}
+	ctx, cancel := context.WithCancel(ctx)
 	out := make(chan struct{}, 1)
-	quit, ended := make(chan struct{}), make(chan struct{})
 	go func() {
-		defer close(ended)
+		watcher, err := h.kv.WatchFiltered(ctx, []string{h.key, h.key + waitSuffix}, jetstream.UpdatesOnly(), jetstream.MetaOnly())
+		if err != nil {
+			h.log.Debug().Err(err).Msg("cannot watch the lease, polling only")
+			return
+		}
+		defer func() { _ = watcher.Stop() }() // the connection may be gone
 		for {
 			select {
-			case <-quit:
+			case <-ctx.Done():
 				return
 			case entry, ok := <-watcher.Updates():
 				if !ok {
@@ -121,11 +152,7 @@ func (h *hold) watch(ctx context.Context) (changes <-chan struct{}, stop func())
 			}
 		}
 	}()
-	return out, func() {
-		close(quit)
-		<-ended
-		_ = watcher.Stop() // the connection may be gone
-	}
+	return out, cancel
 }
 
 // standUp tells batch waiters that a person waits.

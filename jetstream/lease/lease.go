@@ -175,6 +175,11 @@ type hold struct {
 	onWait func(Holder)
 	log    zerolog.Logger
 
+	// Of one who waits: whether the bus did not answer the last request, and from when
+	// on the lease may be asked for after that.
+	away bool
+	from time.Time
+
 	mu       sync.Mutex // of one request at a time: those that renew and those that confirm
 	revision uint64
 	since    time.Time // just before the request that last renewed the lease was sent

@@ -1,17 +1,25 @@
 // Package projector applies a stream, in order and exactly once, from a cursor
 // on, and lets others wait until a position is applied.
+//
+// What was appended as one atomic batch is applied as one: a position inside a
+// batch is never seen. Whoever decides on what is applied could otherwise decide on
+// a part of a decision, and with replicas the server may even take what is then
+// appended on the condition that this part is the last: its leader compares with
+// what it has stored, while it stores the batch.
 package projector
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"github.com/synadia-io/orbit.go/jetstreamext"
 )
 
 // Message is one message of the stream.
@@ -36,17 +44,19 @@ const (
 // Config says what to apply and how. Stream and Handler are required.
 type Config struct {
 	Stream string
-	// Filter selects subjects; empty means all.
+	// Filter selects subjects; empty means all. What it selects of a batch is applied
+	// as it comes, since where the batch ends may be among what it does not select.
 	Filter string
 	// From is the last sequence already applied; 0 begins with the first message.
 	From uint64
 	// Created is when the stream that From belongs to was created. Zero accepts the
 	// stream that is there; keep what Created returns beside the cursor.
 	Created time.Time
-	// Batch is the most messages that Handler gets at once.
+	// Batch is the most messages that Handler gets at once, unless one atomic batch
+	// has more.
 	Batch int
-	// Handler applies messages: ascending sequences, at least one, never one twice.
-	// It is never called concurrently. Its error ends Run; the position then stays
+	// Handler applies messages: ascending sequences, at least one, never one twice,
+	// atomic batches whole. It is never called concurrently. Its error ends Run; the position then stays
 	// before the batch.
 	Handler func(ctx context.Context, messages []Message) error
 	// Heartbeat and Expiry bound how long a dead server goes unnoticed: the
@@ -74,6 +84,9 @@ type Projector struct {
 	in     chan Message // from the consumer, in order
 	direct chan reading // from reading the stream directly
 	wake   chan struct{}
+	// begun are the first messages of an atomic batch whose end has not come yet. Only
+	// Run uses it.
+	begun []Message
 
 	mu       sync.Mutex
 	position uint64
@@ -147,7 +160,7 @@ func (p *Projector) Run(ctx context.Context) (err error) {
 			}
 		case <-hurry:
 			reading = true
-			from := p.Position()
+			from := p.at()
 			background.Go(func() { p.readOn(ctx, from) })
 		case r := <-p.direct:
 			reading = false
@@ -212,7 +225,8 @@ func (p *Projector) WaitFor(ctx context.Context, seq uint64) error {
 	}
 }
 
-// LastSeq asks the stream for its last sequence of this moment.
+// LastSeq asks the stream for its last sequence of this moment, once: a question
+// that got lost with a server fails after two seconds, long before ctx may end.
 func (p *Projector) LastSeq(ctx context.Context) (uint64, error) {
 	info, err := p.stream(ctx)
 	if err != nil {
@@ -223,7 +237,7 @@ func (p *Projector) LastSeq(ctx context.Context) (uint64, error) {
 
 // CatchUp waits until all is applied that the stream held when it was called, and
 // returns that sequence. What is decided afterwards is decided on a state that
-// was true.
+// was true. Like LastSeq it asks once; what fails while ctx lasts may be tried again.
 func (p *Projector) CatchUp(ctx context.Context) (uint64, error) {
 	seq, err := p.LastSeq(ctx)
 	if err != nil {
@@ -243,9 +257,16 @@ func (p *Projector) take(ctx context.Context, r reading) error {
 	if err := p.apply(ctx, r.messages); err != nil {
 		return err
 	}
+	if len(p.begun) > 0 && p.at() <= r.upTo { // the end of the batch is gone
+		if err := p.hand(ctx, &p.begun, len(p.begun)); err != nil {
+			return err
+		}
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.advance(r.upTo)
+	if len(p.begun) == 0 || p.begun[0].Seq > r.upTo {
+		p.advance(r.upTo)
+	}
 	switch {
 	case len(r.messages) > 0 || r.upTo > 0: // there may be more
 		p.directFrom = time.Time{}
@@ -257,27 +278,94 @@ func (p *Projector) take(ctx context.Context, r reading) error {
 	return nil
 }
 
-// apply hands the messages that are new to the handler and moves the position.
-// All sources begin at a position already applied and go on without a gap, so
-// what lies above the position is what follows it.
+// at is the last sequence that has come: the position, or that of the last message
+// of a batch whose end has not.
+func (p *Projector) at() uint64 {
+	if n := len(p.begun); n > 0 {
+		return p.begun[n-1].Seq
+	}
+	return p.Position()
+}
+
+// apply hands the messages that are new to the handler and moves the position, up
+// to the last that is no part of an unfinished batch. All sources begin at a
+// position already applied and go on without a gap, so what lies above what has
+// come is what follows it.
 func (p *Projector) apply(ctx context.Context, messages []Message) error {
-	position := p.Position()
-	for len(messages) > 0 && messages[0].Seq <= position {
+	at := p.at()
+	for len(messages) > 0 && messages[0].Seq <= at {
 		messages = messages[1:]
 	}
-	for len(messages) > 0 {
-		some := messages[:min(len(messages), p.cfg.Batch)]
-		messages = messages[len(some):]
-		if err := p.cfg.Handler(ctx, some); err != nil {
-			if ctx.Err() != nil {
-				return nil // Run ends; the position says what is applied
-			}
-			return fmt.Errorf("apply %s from %d to %d: %w", p.cfg.Stream, some[0].Seq, some[len(some)-1].Seq, err)
-		}
-		p.mu.Lock()
-		p.advance(some[len(some)-1].Seq)
-		p.mu.Unlock()
+	if len(p.begun) > 0 {
+		messages = append(p.begun, messages...)
+		p.begun = nil
 	}
+	for len(messages) > 0 {
+		n := p.cut(messages)
+		if n == 0 {
+			p.begun = slices.Clone(messages)
+			return nil
+		}
+		if err := p.hand(ctx, &messages, n); err != nil || ctx.Err() != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// cut is how many of the messages the handler gets next: at most as many as Batch
+// says, but whole batches, and the first even if it is larger; 0 if what there is is
+// a batch without its end.
+func (p *Projector) cut(messages []Message) (n int) {
+	if p.cfg.Filter != "" {
+		return min(len(messages), p.cfg.Batch)
+	}
+	for n < len(messages) {
+		end := n + wholeAt(messages[n:])
+		if end == n || end > p.cfg.Batch && n > 0 {
+			return n
+		}
+		n = end
+	}
+	return n
+}
+
+// wholeAt is how many messages belong to what the first begins: 1, or those of its
+// batch; 0 if the batch's end has not come. A batch also ends where another message
+// follows: then the rest of it was deleted.
+func wholeAt(messages []Message) int {
+	id := messages[0].Header.Get(jetstreamext.BatchIDHeader)
+	if id == "" {
+		return 1
+	}
+	for i, m := range messages {
+		if m.Header.Get(jetstreamext.BatchIDHeader) != id {
+			return i
+		}
+		if m.Header.Get(jetstreamext.BatchCommitHeader) != "" {
+			return i + 1
+		}
+	}
+	return 0
+}
+
+// hand gives the first n messages to the handler, takes them off and moves the
+// position; if the handler fails because ctx ended, it does neither.
+func (p *Projector) hand(ctx context.Context, messages *[]Message, n int) error {
+	if n == 0 {
+		return nil
+	}
+	some := (*messages)[:n]
+	if err := p.cfg.Handler(ctx, some); err != nil {
+		if ctx.Err() != nil {
+			return nil // Run ends; the position says what is applied
+		}
+		return fmt.Errorf("apply %s from %d to %d: %w", p.cfg.Stream, some[0].Seq, some[n-1].Seq, err)
+	}
+	*messages = (*messages)[n:]
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.advance(some[n-1].Seq)
 	return nil
 }
 

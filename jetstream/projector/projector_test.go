@@ -12,12 +12,15 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/factstream/factstream/jetstream/batch"
 	"github.com/factstream/factstream/jetstream/bustest"
 	"github.com/factstream/factstream/jetstream/projector"
 	"github.com/factstream/factstream/jetstream/topology"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	goleak.VerifyTestMain(bustest.Leaks(m))
+}
 
 // seen collects what a handler got.
 type seen struct {
@@ -85,7 +88,7 @@ func ascending(from, to uint64) []uint64 {
 
 func waitFor(t *testing.T, p *projector.Projector, seq uint64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), bustest.Patience)
 	defer cancel()
 	require.NoError(t, p.WaitFor(ctx, seq))
 }
@@ -285,14 +288,14 @@ func TestServerRestartsAreSurvived(t *testing.T) {
 	waitFor(t, p, last)
 	for range 2 {
 		srv = bustest.Restart(t, srv, nil)
-		require.Eventually(t, js.Conn().IsConnected, 10*time.Second, 5*time.Millisecond)
+		require.Eventually(t, js.Conn().IsConnected, bustest.Patience, 5*time.Millisecond)
 		last = publish(t, js, 5)
 		waitFor(t, p, last)
 	}
 	require.Equal(t, ascending(1, last), got.all())
 	// The consumer itself comes back too, without anybody waiting.
 	last = publish(t, js, 1)
-	require.Eventually(t, func() bool { return p.Position() == last }, 10*time.Second, 5*time.Millisecond)
+	require.Eventually(t, func() bool { return p.Position() == last }, bustest.Patience, 5*time.Millisecond)
 }
 
 // mute is a bus on which no consumer can be made.
@@ -307,4 +310,87 @@ type muteStream struct{ jetstream.Stream }
 
 func (muteStream) CreateConsumer(context.Context, jetstream.ConsumerConfig) (jetstream.Consumer, error) {
 	return nil, errors.New("no consumers today")
+}
+
+// publishBatch appends n messages as one atomic batch and returns the sequence of the last.
+func publishBatch(t *testing.T, js jetstream.JetStream, n int) uint64 {
+	t.Helper()
+	messages := make([]batch.Message, n)
+	for i := range messages {
+		messages[i] = batch.Message{Subject: topology.Subject("run", "requested", "t", "b", i), Data: []byte("{}")}
+	}
+	last, err := batch.Publish(t.Context(), js, messages, batch.Expect{})
+	require.NoError(t, err)
+	return last
+}
+
+// The consumer brings a batch in pieces of Batch messages; no piece is seen.
+func TestABatchIsAppliedAsOne(t *testing.T) {
+	t.Parallel()
+	for name, cfg := range map[string]projector.Config{"by the consumer": {Batch: 1}, "in twos": {Batch: 2}, "in fours": {Batch: 4}, "read directly": {Batch: 2, Patience: time.Nanosecond}} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, _, js := bustest.Start(t)
+			var got seen
+			ends := map[uint64]bool{}
+			var torn []uint64
+			cfg.Handler = func(ctx context.Context, messages []projector.Message) error {
+				last := messages[len(messages)-1]
+				if last.Header.Get("Nats-Batch-Id") != "" && last.Header.Get("Nats-Batch-Commit") == "" {
+					torn = append(torn, last.Seq)
+				}
+				ends[last.Seq] = true
+				return got.handle(ctx, messages)
+			}
+			var bus jetstream.JetStream = js
+			if name == "read directly" {
+				bus = mute{js}
+			}
+			publishBatch(t, js, 3)
+			publish(t, js, 2)
+			publishBatch(t, js, 5)
+			p, end := run(t, bus, cfg)
+			for range 10 {
+				last := publishBatch(t, js, 3)
+				waitFor(t, p, last-2)
+				require.GreaterOrEqual(t, p.Position(), last, "whoever waits for the first of a batch sees all of it")
+				publish(t, js, 1)
+			}
+			last := publish(t, js, 1)
+			waitFor(t, p, last)
+			require.NoError(t, end())
+			require.Equal(t, ascending(1, last), got.all())
+			require.Empty(t, torn)
+		})
+	}
+}
+
+func TestABatchWhoseEndWasDeletedIsApplied(t *testing.T) {
+	t.Parallel()
+	_, _, js := bustest.Start(t)
+	first, second := publishBatch(t, js, 3), publishBatch(t, js, 3)
+	nb, err := js.Stream(t.Context(), topology.Notebook)
+	require.NoError(t, err)
+	for _, seq := range []uint64{first, second} { // one is followed by another message, the other ends the stream
+		require.NoError(t, nb.DeleteMsg(t.Context(), seq))
+	}
+	var got seen
+	p, _ := run(t, js, projector.Config{Handler: got.handle})
+	waitFor(t, p, second)
+	require.Equal(t, []uint64{1, 2, 4, 5}, got.all())
+	last := publishBatch(t, js, 2)
+	waitFor(t, p, last)
+	require.Equal(t, []uint64{1, 2, 4, 5, 7, 8}, got.all())
+}
+
+func TestABatchLargerThanTheHandlersShareIsOne(t *testing.T) {
+	t.Parallel()
+	_, _, js := bustest.Start(t)
+	publish(t, js, 1)
+	last := publishBatch(t, js, batch.MaxMessages)
+	var got seen
+	p, _ := run(t, js, projector.Config{Handler: got.handle})
+	waitFor(t, p, last)
+	require.Equal(t, batch.MaxMessages, got.largest)
+	require.Equal(t, ascending(1, last), got.all())
 }

@@ -2,7 +2,6 @@ package projector
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,7 +18,10 @@ const (
 	pullBytes         = 8 << 20 // what one pull may bring, so that big messages do not pile up
 	inactiveThreshold = 30 * time.Second
 	directTry         = time.Second // a direct reading is given up after this, and tried again
-	maxPause          = time.Second
+	// lookupTry is for one question about the stream: one that a server took with it
+	// when it was killed is never answered, whatever time ctx leaves.
+	lookupTry = 2 * time.Second
+	maxPause  = time.Second
 	// shortTries is how often the stream may seem to end before the cursor until that
 	// is believed: a new leader may not have applied everything in its first moment.
 	shortTries = 5
@@ -61,6 +63,8 @@ func (p *Projector) consume(ctx context.Context) error {
 
 // stream looks the stream up and checks that it is the one of the cursor.
 func (p *Projector) stream(ctx context.Context) (jetstream.Stream, error) {
+	ctx, cancel := context.WithTimeout(ctx, lookupTry)
+	defer cancel()
 	stream, err := p.js.Stream(ctx, p.cfg.Stream)
 	if err != nil {
 		return nil, fmt.Errorf("look up stream %s: %w", p.cfg.Stream, err)
@@ -95,8 +99,25 @@ func (p *Projector) follow(ctx context.Context, stream jetstream.Stream) (delive
 		return false, fmt.Errorf("create consumer: %w", err)
 	}
 	defer p.forget(ctx, stream, consumer.CachedInfo().Name)
+	for next := uint64(1); ; next += uint64(p.cfg.Batch) {
+		some, err := p.pull(ctx, consumer, next)
+		delivered = delivered || some
+		if err != nil {
+			return delivered, err
+		}
+	}
+}
+
+// room is how many times as many messages as are asked for fit into the library's channel. It drops what finds the channel full, and has made no room
+// for what comes between messages: heartbeats for as long as nobody takes any, and a line at the end of every request that limits bytes.
+const room = 4
+
+// pull passes one batch of messages on, the first of which must be the consumer's delivery number next. It asks for no more before those are taken, so that a
+// handler may take its time. delivered tells whether any came.
+func (p *Projector) pull(ctx context.Context, consumer jetstream.Consumer, next uint64) (delivered bool, err error) {
 	it, err := consumer.Messages(
-		jetstream.PullMaxMessagesWithBytesLimit(p.cfg.Batch, pullBytes),
+		jetstream.PullMaxMessagesWithBytesLimit(room*p.cfg.Batch, pullBytes),
+		jetstream.StopAfter(p.cfg.Batch),
 		jetstream.PullExpiry(p.cfg.Expiry),
 		jetstream.PullHeartbeat(p.cfg.Heartbeat),
 		jetstream.WithMessagesErrOnMissingHeartbeat(true),
@@ -105,7 +126,7 @@ func (p *Projector) follow(ctx context.Context, stream jetstream.Stream) (delive
 		return false, fmt.Errorf("pull: %w", err)
 	}
 	defer it.Stop()
-	for next := uint64(1); ; next++ {
+	for range p.cfg.Batch {
 		msg, err := it.Next(jetstream.NextContext(ctx))
 		if err != nil {
 			return delivered, err
@@ -117,6 +138,7 @@ func (p *Projector) follow(ctx context.Context, stream jetstream.Stream) (delive
 		if meta.Sequence.Consumer != next {
 			return delivered, fmt.Errorf("delivery %d came, %d was due", meta.Sequence.Consumer, next)
 		}
+		next++
 		delivered = true
 		m := newMessage(msg.Subject(), msg.Headers(), msg.Data(), meta.Sequence.Stream, meta.Timestamp)
 		select {
@@ -125,6 +147,7 @@ func (p *Projector) follow(ctx context.Context, stream jetstream.Stream) (delive
 			return delivered, ctx.Err()
 		}
 	}
+	return delivered, nil
 }
 
 // forget deletes a consumer that is not used any more; if that fails, the server
@@ -198,27 +221,11 @@ func (p *Projector) leaderHasMore(ctx context.Context, seq uint64) (bool, error)
 	if filter == "" {
 		filter = ">"
 	}
-	request, err := json.Marshal(map[string]any{"seq": seq, "next_by_subj": filter})
-	if err != nil {
-		return false, err
-	}
-	answer, err := p.js.Conn().RequestWithContext(ctx, apiPrefix(p.js)+"STREAM.MSG.GET."+p.cfg.Stream, request)
-	if err != nil {
-		return false, err
-	}
-	var body struct {
-		Error *jetstream.APIError `json:"error"`
-	}
-	if err := json.Unmarshal(answer.Data, &body); err != nil {
-		return false, err
-	}
-	if body.Error == nil {
-		return true, nil
-	}
-	if body.Error.ErrorCode == jetstream.JSErrCodeMessageNotFound {
+	_, err := askLeader(ctx, p.js, p.cfg.Stream, map[string]any{"seq": seq, "next_by_subj": filter})
+	if errors.Is(err, ErrNoMessage) {
 		return false, nil
 	}
-	return false, body.Error
+	return err == nil, err
 }
 
 func apiPrefix(js jetstream.JetStream) string {

@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nats-io/nats-server/v2/server"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
@@ -46,9 +45,10 @@ func TestReaders(t *testing.T) {
 				"the gate refuses what the server cannot tell": gateRefuses,
 				"answers cannot be sent elsewhere":             answersStay,
 				"several gates answer once":                    severalGates,
+				"there is an end to how many there may be":     bounded,
 			} {
 				t.Run(name, func(t *testing.T) { // one after the other: each compares before and after
-					t.Cleanup(func() { _ = g.js.DeleteConsumer(context.Background(), topology.Notebook, "mine") })
+					t.Cleanup(func() { _ = g.js.DeleteConsumer(context.Background(), topology.Notebook, "ext-mine") })
 					test(t, g)
 				})
 			}
@@ -68,24 +68,20 @@ func withUser(t *testing.T, url, file string) string {
 	return strings.Replace(url, "://", "://"+user+":"+password+"@", 1)
 }
 
-func single(t *testing.T) ground { return outside(t, 1, run(t, "")) }
+func single(t *testing.T) ground {
+	url := bustest.Configured(t, configuration(t, "127.0.0.1:-1", t.TempDir()))
+	as := func(user, password string) []string {
+		return []string{strings.Replace(url, "://", "://"+user+":"+password+"@", 1)}
+	}
+	return ground{
+		services: as(readers.ServiceUser, bustest.ServicePassword), readers: as(readers.ReaderUser, bustest.ReaderPassword),
+	}.open(t)
+}
 
-// run starts a server with the configuration of the document and returns its URL.
-func run(t *testing.T, more string) string {
-	conf := strings.NewReplacer("$FACTSTREAM_PASSWORD", "secret1", "$READER_PASSWORD", "secret2",
-		"/var/lib/nats", t.TempDir(), "0.0.0.0:4222", "127.0.0.1:-1", "sync_interval: always", `sync_interval: "2m"`).Replace(documented(t))
-	opts := &server.Options{}
-	require.NoError(t, opts.ProcessConfigString(conf+more))
-	opts.NoSigs, opts.NoLog = true, true
-	srv, err := server.NewServer(opts)
-	require.NoError(t, err)
-	go srv.Start()
-	t.Cleanup(func() {
-		srv.Shutdown()
-		srv.WaitForShutdown()
-	})
-	require.True(t, srv.ReadyForConnections(20*time.Second))
-	return srv.ClientURL()
+// configuration is that of the document, for a server of this test.
+func configuration(t *testing.T, listen, store string) string {
+	return strings.NewReplacer("$FACTSTREAM_PASSWORD", bustest.ServicePassword, "$READER_PASSWORD", bustest.ReaderPassword,
+		"/var/lib/nats", store, "0.0.0.0:4222", listen, "sync_interval: always", `sync_interval: "2m"`).Replace(documented(t))
 }
 
 // documented is the configuration in docs/consumers.md.
@@ -99,28 +95,16 @@ func documented(t *testing.T) string {
 	return conf
 }
 
-func outside(t *testing.T, replicas int, urls ...string) ground {
-	g := ground{}
-	for _, url := range urls {
-		g.services = append(g.services, strings.Replace(url, "://", "://factstream:secret1@", 1))
-		g.readers = append(g.readers, strings.Replace(url, "://", "://reader:secret2@", 1))
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+// open declares the topology with as many replicas as there are servers, and opens the gate.
+func (g ground) open(t *testing.T) ground {
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	// A cluster answers questions about JetStream once it has elected a leader.
-	require.Eventually(t, func() bool {
-		ctx, cancel := context.WithTimeout(ctx, time.Second)
-		defer cancel()
-		nc, js, err := connect.Dial(ctx, connect.Config{URL: g.services[0], Name: t.Name(), Logger: zerolog.Nop()})
-		if err != nil {
-			return false
-		}
-		g.nc, g.js = nc, js
-		return true
-	}, 30*time.Second, 50*time.Millisecond)
+	var err error
+	g.nc, g.js, err = connect.Dial(ctx, connect.Config{URL: g.services[0], Name: t.Name(), Logger: zerolog.Nop()})
+	require.NoError(t, err)
 	t.Cleanup(g.nc.Close)
 	opts := bustest.Options()
-	opts.Replicas = replicas
+	opts.Replicas = len(g.services)
 	require.NoError(t, topology.Declare(ctx, g.js, opts))
 	gate(t, g.nc)
 	return g
@@ -136,7 +120,7 @@ func gate(t *testing.T, nc *nats.Conn) {
 func (g ground) reader(t *testing.T) (*nats.Conn, jetstream.JetStream, <-chan error) {
 	t.Helper()
 	refused := make(chan error, 100)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), bustest.Patience)
 	defer cancel()
 	nc, js, err := connect.Dial(ctx, connect.Config{
 		URL: g.readers[len(g.readers)-1], Name: "reader", ReadOnly: true,
@@ -153,6 +137,34 @@ func (g ground) publish(t *testing.T, subjects ...string) {
 		_, err := g.js.Publish(t.Context(), subject, []byte("{}"))
 		require.NoError(t, err)
 	}
+	g.counted(t)
+}
+
+// counted waits until the worker's consumer counts every message of the stream that is for it: the server tells consumers after it has answered
+// the publisher.
+func (g ground) counted(t *testing.T) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		stream, err := g.js.Stream(t.Context(), topology.Notebook)
+		if err != nil {
+			return false
+		}
+		info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter(">"))
+		if err != nil {
+			return false
+		}
+		worker, err := g.js.Consumer(t.Context(), topology.Notebook, topology.RunsTabstack)
+		if err != nil {
+			return false
+		}
+		var its uint64
+		for subject, messages := range info.State.Subjects {
+			if strings.HasPrefix(subject, "run.requested.") || strings.HasPrefix(subject, "stage.retried.") {
+				its += messages
+			}
+		}
+		return worker.CachedInfo().NumPending+worker.CachedInfo().Delivered.Consumer >= its
+	}, bustest.Patience, 5*time.Millisecond)
 }
 
 // The configuration for other people's servers is the one that the server in the process has.
@@ -182,7 +194,7 @@ func reads(t *testing.T, g ground) {
 		require.NoError(t, err)
 		defer it.Stop()
 		for _, sequence := range want {
-			msg, err := it.Next(jetstream.NextMaxWait(10 * time.Second))
+			msg, err := it.Next(jetstream.NextMaxWait(bustest.Patience))
 			require.NoError(t, err)
 			meta, err := msg.Metadata()
 			require.NoError(t, err)
@@ -201,7 +213,7 @@ func reads(t *testing.T, g ground) {
 		meta, err := msg.Metadata()
 		require.NoError(t, err)
 		return meta.Sequence.Stream == base+4
-	}, 20*time.Second, 10*time.Millisecond)
+	}, bustest.Patience, 10*time.Millisecond)
 	read(jetstream.OrderedConsumerConfig{FilterSubjects: []string{"ext.>"}}, 4)
 	read(jetstream.OrderedConsumerConfig{FilterSubjects: thread("reads-t")}, 1, 3)
 	read(jetstream.OrderedConsumerConfig{FilterSubjects: []string{"run.completed.reads-t.>", "*.*.reads-u.>"}}, 2, 3)
@@ -218,9 +230,9 @@ func resumes(t *testing.T, g ground) {
 		nc, js, _ := g.reader(t)
 		defer nc.Close()
 		own, err := js.CreateOrUpdateConsumer(t.Context(), topology.Notebook, jetstream.ConsumerConfig{
-			Durable: "mine", AckPolicy: jetstream.AckExplicitPolicy, InactiveThreshold: time.Hour, FilterSubject: topology.ThreadFilter("resumes")})
+			Durable: "ext-mine", AckPolicy: jetstream.AckExplicitPolicy, InactiveThreshold: time.Hour, FilterSubject: topology.ThreadFilter("resumes")})
 		require.NoError(t, err)
-		msg, err := own.Next(jetstream.FetchMaxWait(10 * time.Second))
+		msg, err := own.Next(jetstream.FetchMaxWait(bustest.Patience))
 		require.NoError(t, err)
 		require.NoError(t, msg.DoubleAck(t.Context()))
 		meta, err := msg.Metadata()
@@ -230,8 +242,8 @@ func resumes(t *testing.T, g ground) {
 	first := next()
 	require.Equal(t, first+1, next())
 	_, js, _ := g.reader(t)
-	require.NoError(t, js.DeleteConsumer(t.Context(), topology.Notebook, "mine"))
-	_, err := js.Consumer(t.Context(), topology.Notebook, "mine")
+	require.NoError(t, js.DeleteConsumer(t.Context(), topology.Notebook, "ext-mine"))
+	_, err := js.Consumer(t.Context(), topology.Notebook, "ext-mine")
 	require.ErrorIs(t, err, jetstream.ErrConsumerNotFound)
 }
 
@@ -312,7 +324,7 @@ func cannotTouch(t *testing.T, g ground) {
 		select {
 		case err := <-refused:
 			require.ErrorIs(t, err, nats.ErrPermissionViolation, name)
-		case <-time.After(5 * time.Second):
+		case <-time.After(bustest.Patience):
 			t.Fatalf("%s was not refused", name)
 		}
 	}
@@ -343,21 +355,25 @@ func gateRefuses(t *testing.T, g ground) {
 			`{"stream_name":"NOTEBOOK","config":{"name":"runs-tabstack","ack_policy":"explicit","filter_subject":"run.>"}}`,
 			`{"stream_name":"NOTEBOOK","config":{"name":"mine","durable_name":"runs-tabstack","ack_policy":"explicit","filter_subjects":["run.>","brief.>"]}}`,
 			`{"stream_name":"NOTEBOOK","config":{"name":"other","ack_policy":"none"}}`,
+			`{"stream_name":"NOTEBOOK","config":{"name":"mine","durable_name":"mine","ack_policy":"explicit"}}`,
+			`{"stream_name":"NOTEBOOK","config":{"name":"mine","inactive_threshold":3600000000001,"ack_policy":"explicit"}}`,
 			`not JSON`,
 		} {
-			answer, err := nc.Request(subject, []byte(body), 5*time.Second)
+			answer, err := nc.Request(subject, []byte(body), bustest.Patience)
 			require.NoError(t, err)
 			require.Contains(t, string(answer.Data), `"code":403`, body)
 		}
 	}
+	_, err = js.CreateConsumer(t.Context(), topology.Notebook, jetstream.ConsumerConfig{Durable: "index"})
+	require.ErrorContains(t, err, "must begin with ext-", "as a program of the reader's sees it")
 	// The stream in the body is not the one in the subject: the server's own refusal.
-	answer, err := nc.Request("$JS.API.CONSUMER.CREATE.NOTEBOOK.mine", []byte(`{"stream_name":"KV_settings","config":{"name":"mine","ack_policy":"none"}}`), 5*time.Second)
+	answer, err := nc.Request("$JS.API.CONSUMER.CREATE.NOTEBOOK.mine", []byte(`{"stream_name":"KV_settings","config":{"name":"mine","ack_policy":"none"}}`), bustest.Patience)
 	require.NoError(t, err)
 	require.Contains(t, string(answer.Data), `"error"`)
 	_, err = js.Consumer(t.Context(), topology.Notebook, "mine")
 	require.ErrorIs(t, err, jetstream.ErrConsumerNotFound)
 	require.NoError(t, g.nc.Publish("orders.end", nil))
-	first, err := heard.NextMsg(5 * time.Second)
+	first, err := heard.NextMsg(bustest.Patience)
 	require.NoError(t, err)
 	require.Equal(t, "orders.end", first.Subject)
 	g.unchanged(t, before)
@@ -369,7 +385,7 @@ func answersStay(t *testing.T, g ground) {
 	g.publish(t, topology.Subject("run", "requested", "t", "r", 0))
 	worker, err := g.js.Consumer(t.Context(), topology.Notebook, topology.RunsTabstack)
 	require.NoError(t, err)
-	held, err := worker.Next(jetstream.FetchMaxWait(5 * time.Second)) // a message in a worker's hand, to be acknowledged for it
+	held, err := worker.Next(jetstream.FetchMaxWait(bustest.Patience)) // a message in a worker's hand, to be acknowledged for it
 	require.NoError(t, err)
 	before := g.state(t)
 	heard, err := g.nc.SubscribeSync("orders.>")
@@ -377,9 +393,9 @@ func answersStay(t *testing.T, g ground) {
 	require.NoError(t, g.nc.Flush())
 
 	nc, js, _ := g.reader(t)
-	own, err := js.CreateConsumer(t.Context(), topology.Notebook, jetstream.ConsumerConfig{Durable: "mine", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute})
+	own, err := js.CreateConsumer(t.Context(), topology.Notebook, jetstream.ConsumerConfig{Durable: "ext-mine", AckPolicy: jetstream.AckExplicitPolicy, AckWait: time.Minute})
 	require.NoError(t, err)
-	mine, err := own.Next(jetstream.FetchMaxWait(5 * time.Second))
+	mine, err := own.Next(jetstream.FetchMaxWait(bustest.Patience))
 	require.NoError(t, err)
 	acknowledge := mine.Reply()
 	for _, reply := range []string{
@@ -390,16 +406,16 @@ func answersStay(t *testing.T, g ground) {
 	} {
 		g.publish(t, topology.Subject("run", "requested", "t", "r", 2)) // something to pull
 		for subject, data := range map[string]string{
-			"$JS.API.CONSUMER.MSG.NEXT.NOTEBOOK.mine": "1",
-			"$JS.API.CONSUMER.INFO.NOTEBOOK.mine":     "",
-			"$JS.API.STREAM.INFO.NOTEBOOK":            "",
-			"$JS.API.CONSUMER.CREATE.NOTEBOOK.mine":   `{"stream_name":"NOTEBOOK","config":{"durable_name":"mine","ack_policy":"explicit","ack_wait":60000000000}}`,
-			"$JS.API.CONSUMER.CREATE.NOTEBOOK.bad":    `{"stream_name":"NOTEBOOK","config":{"name":"bad","deliver_subject":"x"}}`,
-			"$JS.API.CONSUMER.DELETE.NOTEBOOK.none":   "",
-			acknowledge:                               "+NXT",
+			"$JS.API.CONSUMER.MSG.NEXT.NOTEBOOK.ext-mine": "1",
+			"$JS.API.CONSUMER.INFO.NOTEBOOK.ext-mine":     "",
+			"$JS.API.STREAM.INFO.NOTEBOOK":                "",
+			"$JS.API.CONSUMER.CREATE.NOTEBOOK.ext-mine":   `{"stream_name":"NOTEBOOK","config":{"durable_name":"ext-mine","ack_policy":"explicit","ack_wait":60000000000}}`,
+			"$JS.API.CONSUMER.CREATE.NOTEBOOK.bad":        `{"stream_name":"NOTEBOOK","config":{"name":"bad","deliver_subject":"x"}}`,
+			"$JS.API.CONSUMER.DELETE.NOTEBOOK.none":       "",
+			acknowledge:                                   "+NXT",
 		} {
 			require.NoError(t, nc.PublishRequest(subject, reply, []byte(data)))
-			if err := nc.FlushTimeout(5 * time.Second); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
+			if err := nc.FlushTimeout(bustest.Patience); err != nil && !errors.Is(err, nats.ErrConnectionClosed) {
 				require.NoError(t, err)
 			}
 		}
@@ -409,11 +425,11 @@ func answersStay(t *testing.T, g ground) {
 	_, err = js.Stream(t.Context(), topology.Notebook)
 	require.NoError(t, err)
 	require.Eventually(t, func() bool {
-		own, err = js.Consumer(t.Context(), topology.Notebook, "mine")
+		own, err = js.Consumer(t.Context(), topology.Notebook, "ext-mine")
 		return err == nil && own.CachedInfo().Delivered.Consumer >= 11
-	}, 20*time.Second, 10*time.Millisecond, "the pulls are answered, somewhere")
+	}, bustest.Patience, 10*time.Millisecond, "the pulls are answered, somewhere")
 	require.NoError(t, g.nc.Publish("orders.end", nil))
-	first, err := heard.NextMsg(5 * time.Second)
+	first, err := heard.NextMsg(bustest.Patience)
 	require.NoError(t, err)
 	require.Equal(t, "orders.end", first.Subject)
 	before.events += 11
@@ -456,6 +472,29 @@ func (g ground) unchanged(t *testing.T, before state) {
 	require.Equal(t, before, g.state(t))
 }
 
+// Whoever has a consumer keeps it when there is no place for another.
+func bounded(t *testing.T, g ground) {
+	_, js, _ := g.reader(t)
+	own := jetstream.ConsumerConfig{Durable: "ext-mine", AckPolicy: jetstream.AckExplicitPolicy}
+	_, err := js.CreateOrUpdateConsumer(t.Context(), topology.Notebook, own)
+	require.NoError(t, err)
+	for i := range readers.MaxNamed - 1 {
+		name := fmt.Sprint("ext-", i)
+		_, err := g.js.CreateConsumer(t.Context(), topology.Notebook, jetstream.ConsumerConfig{Durable: name, MemoryStorage: true, Replicas: 1})
+		require.NoError(t, err)
+		t.Cleanup(func() { _ = g.js.DeleteConsumer(context.Background(), topology.Notebook, name) })
+	}
+	_, err = js.CreateConsumer(t.Context(), topology.Notebook, jetstream.ConsumerConfig{Durable: "ext-one-more"})
+	require.ErrorContains(t, err, "there are 100 consumers whose names begin with ext-, and 100 is the limit")
+	_, err = js.CreateOrUpdateConsumer(t.Context(), topology.Notebook, own)
+	require.NoError(t, err)
+	_, err = js.OrderedConsumer(t.Context(), topology.Notebook, jetstream.OrderedConsumerConfig{})
+	require.NoError(t, err, "what does not last takes no name")
+	require.NoError(t, js.DeleteConsumer(t.Context(), topology.Notebook, "ext-0"))
+	_, err = js.CreateConsumer(t.Context(), topology.Notebook, jetstream.ConsumerConfig{Durable: "ext-0"})
+	require.NoError(t, err, "one that was deleted makes room")
+}
+
 // Two gateways share the requests: each is answered once, and one is enough.
 func severalGates(t *testing.T, g ground) {
 	second, err := readers.Open(g.nc, zerolog.Nop())
@@ -469,7 +508,7 @@ func severalGates(t *testing.T, g ground) {
 			[]byte(`{"stream_name":"NOTEBOOK","config":{"name":"`+name+`","ack_policy":"none"}}`)))
 	}
 	for range 20 {
-		_, err := answers.NextMsg(10 * time.Second)
+		_, err := answers.NextMsg(bustest.Patience)
 		require.NoError(t, err)
 	}
 	second.Close()
@@ -488,23 +527,23 @@ func TestWithoutAGate(t *testing.T) {
 	require.NoError(t, err)
 	g := ground{readers: []string{withUser(t, srv.URL(), srv.ReaderCredentialsFile())}}
 	_, js, _ := g.reader(t)
-	own, err := js.CreateConsumer(t.Context(), topology.Notebook, jetstream.ConsumerConfig{Durable: "mine"})
+	own, err := js.CreateConsumer(t.Context(), topology.Notebook, jetstream.ConsumerConfig{Durable: "ext-mine"})
 	require.NoError(t, err)
 	gate.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 	defer cancel()
-	_, err = own.Info(ctx)
+	_, err = own.Info(t.Context())
 	require.NoError(t, err, "what is there goes on")
-	_, err = js.CreateConsumer(ctx, topology.Notebook, jetstream.ConsumerConfig{Durable: "other"})
+	_, err = js.CreateConsumer(ctx, topology.Notebook, jetstream.ConsumerConfig{Durable: "ext-other"})
 	require.Error(t, err)
 
 	serving := make(chan error, 1)
 	ctx, stop := context.WithCancel(t.Context())
 	go func() { serving <- readers.Serve(ctx, nc, zerolog.Nop()) }()
 	require.Eventually(t, func() bool {
-		_, err := js.CreateConsumer(t.Context(), topology.Notebook, jetstream.ConsumerConfig{Durable: "other"})
+		_, err := js.CreateConsumer(t.Context(), topology.Notebook, jetstream.ConsumerConfig{Durable: "ext-other"})
 		return err == nil
-	}, 10*time.Second, 10*time.Millisecond)
+	}, bustest.Patience, 10*time.Millisecond)
 	stop()
 	require.NoError(t, <-serving)
 }

@@ -3,31 +3,18 @@
 package readers_test
 
 import (
-	"fmt"
-	"net"
-	"strings"
 	"testing"
 
-	"github.com/stretchr/testify/require"
+	"github.com/factstream/factstream/jetstream/bustest"
 )
 
 func init() { grounds["three servers"] = cluster }
 
 func cluster(t *testing.T) ground {
-	routes := make([]string, 3)
-	for i := range routes {
-		routes[i] = "nats-route://" + freeAddress(t)
+	c := bustest.StartCluster(t, func(listen, store string) string { return configuration(t, listen, store) })
+	g := ground{}
+	for i := range bustest.Servers {
+		g.services, g.readers = append(g.services, c.ServiceURL(i)), append(g.readers, c.ReaderURL(i))
 	}
-	urls := make([]string, len(routes))
-	for i, own := range routes {
-		urls[i] = run(t, fmt.Sprintf("server_name: n%d\ncluster {name: c, listen: %q, routes: [%s]}\n", i, strings.TrimPrefix(own, "nats-route://"), strings.Join(routes, ", ")))
-	}
-	return outside(t, len(urls), urls...)
-}
-
-func freeAddress(t *testing.T) string {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	defer l.Close()
-	return l.Addr().String()
+	return g.open(t)
 }

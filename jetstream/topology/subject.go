@@ -13,8 +13,11 @@ import (
 // families are named.
 var families = []string{
 	"thread", "question", "questions", "run", "attempt", "facts", "contradictions", "brief", "coverage",
-	"watch", "fact", "contradiction", "passages", "graph", "answer", "stage", "ext",
+	"watch", "fact", "contradiction", "passages", "graph", "answer", "stage", extFamily,
 }
+
+// extFamily is that of events of others.
+const extFamily = "ext"
 
 const (
 	trailSubjects = "trail.*.*.*"
@@ -108,6 +111,13 @@ func notebookSubjects() []string {
 		subjects[i] = f + ".*.*.*.*"
 	}
 	return subjects
+}
+
+// isFamily tells whether a subject of the stream selects one family of events, known
+// or not.
+func isFamily(subject string) bool {
+	family, rest, _ := strings.Cut(subject, ".")
+	return validToken(family) && rest == "*.*.*.*"
 }
 
 func validToken(s string) bool {

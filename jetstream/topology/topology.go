@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -107,29 +108,51 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// ErrNotebook is wrapped by the error of Declare when the stream NOTEBOOK exists
-// in a form that could lose or reorder events. The error names every fault.
-var ErrNotebook = errors.New("the stream NOTEBOOK cannot be trusted as it is configured")
+// What Declare refuses. Each error says in one line what was found and what to
+// set.
+var (
+	// ErrNotebook: the stream NOTEBOOK exists in a form that could lose or reorder
+	// events. The error names every fault.
+	ErrNotebook = errors.New("the stream NOTEBOOK cannot be trusted as it is configured")
+	// ErrReplicas: there are fewer servers than replicas are asked for, or fewer are
+	// asked for than there are.
+	ErrReplicas = errors.New("the number of replicas does not fit")
+	// ErrAccount: the limits of the account, or of the server, leave no room for a
+	// notebook.
+	ErrAccount = errors.New("the limits of the NATS account do not fit")
+	// ErrRights: the user may not publish what the services publish.
+	ErrRights = errors.New("the NATS user may not do what the services do")
+	// ErrTaken: another stream of the account takes subjects of the notebook.
+	ErrTaken = errors.New("another stream of the account takes the notebook's subjects")
+)
 
 // declareTimeout bounds Declare for a caller that sets no bound.
 const declareTimeout = time.Minute
 
 // Declare creates the whole topology, or updates what is there to match opts. It
-// is idempotent and may run in several processes at once. A NOTEBOOK that exists
-// is checked, never silently changed in what makes it the truth: the error then
-// wraps ErrNotebook.
+// is idempotent and may run in several processes at once. While a cluster elects,
+// or a server is away that is needed, it tries again until ctx ends.
+//
+// A NOTEBOOK that exists is checked, never silently changed in what makes it the
+// truth: the error then wraps ErrNotebook, or ErrUnfinishedRestore. More replicas
+// than there are become as many, of streams, buckets and consumers; fewer are
+// refused (ErrReplicas), since one process with an old setting would take the
+// copies of all. Other errors wrap ErrAccount, ErrRights or ErrTaken.
 func Declare(ctx context.Context, js jetstream.JetStream, opts Options) error {
 	opts = opts.withDefaults()
-	if _, bounded := ctx.Deadline(); !bounded { // else the library would give each request 5 s, too little for a busy disk
+	if _, bounded := ctx.Deadline(); !bounded {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, declareTimeout)
 		defer cancel()
 	}
-	if err := patiently(ctx, func() error { return declareNotebook(ctx, js, opts) }); err != nil {
+	if err := checkAccount(ctx, js, opts); err != nil {
+		return err
+	}
+	if err := patiently(ctx, js.Conn(), opts, func(ctx context.Context) error { return declareNotebook(ctx, js, opts) }); err != nil {
 		return err
 	}
 	for _, cfg := range Streams(opts)[1:] {
-		err := patiently(ctx, func() error {
+		err := patiently(ctx, js.Conn(), opts, func(ctx context.Context) error {
 			_, err := js.CreateOrUpdateStream(ctx, cfg)
 			return err
 		})
@@ -138,7 +161,7 @@ func Declare(ctx context.Context, js jetstream.JetStream, opts Options) error {
 		}
 	}
 	for _, cfg := range Buckets(opts) {
-		err := patiently(ctx, func() error {
+		err := patiently(ctx, js.Conn(), opts, func(ctx context.Context) error {
 			_, err := js.CreateOrUpdateKeyValue(ctx, cfg)
 			return err
 		})
@@ -146,7 +169,7 @@ func Declare(ctx context.Context, js jetstream.JetStream, opts Options) error {
 			return fmt.Errorf("declare bucket %s: %w", cfg.Bucket, err)
 		}
 	}
-	err := patiently(ctx, func() error {
+	err := patiently(ctx, js.Conn(), opts, func(ctx context.Context) error {
 		_, err := js.CreateOrUpdateObjectStore(ctx, artifacts(opts))
 		return err
 	})
@@ -154,7 +177,7 @@ func Declare(ctx context.Context, js jetstream.JetStream, opts Options) error {
 		return fmt.Errorf("declare object store %s: %w", StoreArtifacts, err)
 	}
 	for _, d := range Durables() {
-		err := patiently(ctx, func() error {
+		err := patiently(ctx, js.Conn(), opts, func(ctx context.Context) error {
 			_, err := js.CreateOrUpdateConsumer(ctx, Notebook, d.Config(opts))
 			return err
 		})
@@ -162,7 +185,7 @@ func Declare(ctx context.Context, js jetstream.JetStream, opts Options) error {
 			return fmt.Errorf("declare consumer %s: %w", d.Name, err)
 		}
 	}
-	return nil
+	return checkRights(ctx, js.Conn())
 }
 
 // Streams returns the configuration of every stream, NOTEBOOK first.
@@ -278,6 +301,10 @@ func declareNotebook(ctx context.Context, js jetstream.JetStream, opts Options) 
 	if _, unfinished := have.Metadata[MetaUnfinished]; unfinished {
 		return ErrUnfinishedRestore
 	}
+	if want.Replicas < have.Replicas {
+		return fmt.Errorf("%w: the stream %s has %d replicas, %d are asked for: set NATS_REPLICAS=%d, or, to have fewer, first run: nats stream edit %s --replicas %d",
+			ErrReplicas, Notebook, have.Replicas, want.Replicas, have.Replicas, Notebook, want.Replicas)
+	}
 	update := have // what an operator added (placement, compression, metadata) stays
 	update.Replicas = want.Replicas
 	for _, s := range want.Subjects {
@@ -298,10 +325,10 @@ func declareNotebook(ctx context.Context, js jetstream.JetStream, opts Options) 
 // takes atomic batches; else an error that wraps ErrNotebook and names all that
 // is wrong and what is wanted instead.
 func CheckNotebook(cfg jetstream.StreamConfig) error {
-	var faults []error
+	var faults []string
 	want := func(ok bool, format string, args ...any) {
 		if !ok {
-			faults = append(faults, fmt.Errorf(format, args...))
+			faults = append(faults, fmt.Sprintf(format, args...))
 		}
 	}
 	want(cfg.Retention == jetstream.LimitsPolicy, "retention is %v, must be limits", cfg.Retention)
@@ -322,41 +349,16 @@ func CheckNotebook(cfg jetstream.StreamConfig) error {
 	want(!cfg.AllowMsgTTL, "message TTLs are allowed, but erase events")
 	want(cfg.Mirror == nil && len(cfg.Sources) == 0, "it mirrors or sources another stream")
 	want(cfg.SubjectTransform == nil, "it transforms subjects")
+	want(!cfg.AllowMsgCounter, "it counts, and takes no events, must not be a counter")
+	want(!cfg.AllowMsgSchedules, "message schedules are allowed, but erase events")
+	most := cfg.ConsumerLimits.MaxAckPending
+	want(most <= 0 || most >= maxAckPending, "its limit of max ack pending is %d, must be %d or more", most, maxAckPending)
+	want(cfg.ConsumerLimits.InactiveThreshold == 0, "its limit of inactive threshold is %v, must be none", cfg.ConsumerLimits.InactiveThreshold)
+	for _, subject := range cfg.Subjects { // one of a family that a later version added is sound
+		want(isFamily(subject), "it takes the subject %s, but holds events only: <family>.*.*.*.*", subject)
+	}
 	if len(faults) > 0 {
-		return fmt.Errorf("%w: %w", ErrNotebook, errors.Join(faults...))
+		return fmt.Errorf("%w: %s", ErrNotebook, strings.Join(faults, "; "))
 	}
 	return nil
 }
-
-// patiently repeats what may fail while other processes declare the same thing or
-// a leader is being elected. Refusals (a 4xx that stays) end it at once.
-func patiently(ctx context.Context, declare func() error) error {
-	const tries, pause = 20, 250 * time.Millisecond
-	for try := 1; ; try++ {
-		err := declare()
-		if err == nil || try == tries || !transient(err) {
-			return err
-		}
-		select {
-		case <-ctx.Done():
-			return err
-		case <-time.After(pause):
-		}
-	}
-}
-
-// transient tells whether the server may answer otherwise a moment later: 5xx
-// codes are those of elections and of servers that are still starting, and "no
-// peers" is what a cluster says before its servers have found each other.
-func transient(err error) bool {
-	var api *jetstream.APIError
-	if !errors.As(err, &api) || api.ErrorCode == replicasNotSupported {
-		return false
-	}
-	return api.Code >= 500 || api.ErrorCode == noPeers
-}
-
-const (
-	noPeers              jetstream.ErrorCode = 10005
-	replicasNotSupported jetstream.ErrorCode = 10074 // more replicas than servers: does not pass
-)

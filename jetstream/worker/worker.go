@@ -169,7 +169,7 @@ func (w *Worker) Run(ctx context.Context) error {
 	case <-work.Done(): // cancelled at the end of the grace: give them as long again to see it
 		select {
 		case <-ended:
-		case <-time.After(w.cfg.Grace):
+		case <-time.After(w.cfg.Grace + leftoversWithin):
 			return fmt.Errorf("%s: %w", w.cfg.Durable, ErrStuck)
 		}
 	}
@@ -226,7 +226,9 @@ func (w *Worker) pull(ctx, work context.Context, pulls func()) (worked bool, err
 	}
 	defer w.giveBack(it)
 	pulls()
-	for {
+	// Next asks for a message before it looks at ctx: asked when stopping, it would
+	// take the very message that was just given back.
+	for ctx.Err() == nil {
 		msg, err := it.Next(jetstream.NextContext(ctx))
 		if err != nil {
 			return worked, err
@@ -234,6 +236,7 @@ func (w *Worker) pull(ctx, work context.Context, pulls func()) (worked bool, err
 		worked = true
 		w.work(work, msg)
 	}
+	return worked, ctx.Err()
 }
 
 // giveBack ends the subscription. A message that was on its way meanwhile is for
@@ -269,10 +272,7 @@ func (w *Worker) work(work context.Context, msg jetstream.Msg) {
 		w.giveUp(work, log, msg, m, Failure{Class: ClassCrashLoop, Err: fmt.Errorf("delivered %d times", m.NumDelivered)})
 		return
 	}
-	ctx, cancel := work, context.CancelFunc(func() {})
-	if w.cfg.Deadline > 0 {
-		ctx, cancel = context.WithTimeoutCause(work, w.cfg.Deadline, ErrDeadline)
-	}
+	ctx, cancel := limited(work, w.cfg.Deadline)
 	err = w.call(ctx, log, m)
 	late := errors.Is(context.Cause(ctx), ErrDeadline)
 	cancel()
@@ -292,6 +292,21 @@ func (w *Worker) work(work context.Context, msg jetstream.Msg) {
 		w.answer(msg.NakWithDelay(delay), "put off")
 	case giveUp:
 		w.giveUp(work, log, msg, m, failure)
+	}
+}
+
+// limited ends with ErrDeadline after a time, if that is positive. It has no deadline that a request could see: servers
+// that elect a leader leave some requests unanswered, and the library waits for an answer until the deadline of its
+// context, or, if that has none, for a few seconds.
+func limited(ctx context.Context, after time.Duration) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	if after <= 0 {
+		return ctx, func() { cancel(nil) }
+	}
+	timer := time.AfterFunc(after, func() { cancel(ErrDeadline) })
+	return ctx, func() {
+		timer.Stop()
+		cancel(nil)
 	}
 }
 
