@@ -17,6 +17,7 @@ import (
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/factstream/factstream/jetstream/topology"
 )
@@ -45,8 +46,16 @@ type Store struct {
 	stream  jetstream.Stream // behind the object store, to see whether content is whole
 }
 
-// timeout bounds what has no deadline of its own: 64 MiB at 2 MiB/s. The library's own is 5 s for a whole object.
-const timeout = 30 * time.Second
+// What is asked of the store ends after this time, and for content longer by its size at this rate, in bytes a second, also when
+// the caller could wait longer: servers that elect a leader leave some requests unanswered, and asking again helps. The library's
+// own time is 5 s for a whole object.
+const (
+	requestTime = 5 * time.Second
+	slowestRate = 1 << 20
+)
+
+// putsAtOnce of many contents are on their way together: each waits for three answers, of which two come after a sync to disk.
+const putsAtOnce = 8
 
 // Open opens the store that topology.Declare made.
 func Open(ctx context.Context, js jetstream.JetStream) (*Store, error) {
@@ -69,6 +78,33 @@ func (s *Store) Put(ctx context.Context, thread string, content []byte) (Ref, er
 		return Ref{}, err
 	}
 	return s.put(ctx, ref, bytes.NewReader(content))
+}
+
+// PutAll is Put for many contents, several at a time and equal ones once. The references are in the order of contents. At the first
+// error the others end too; what was kept until then stays.
+func (s *Store) PutAll(ctx context.Context, thread string, contents []string) ([]Ref, error) {
+	kept := map[string]*Ref{}
+	puts, ctx := errgroup.WithContext(ctx)
+	puts.SetLimit(putsAtOnce)
+	for _, content := range contents {
+		if kept[content] != nil {
+			continue
+		}
+		ref := new(Ref)
+		kept[content] = ref
+		puts.Go(func() (err error) {
+			*ref, err = s.Put(ctx, thread, []byte(content))
+			return err
+		})
+	}
+	if err := puts.Wait(); err != nil {
+		return nil, err
+	}
+	refs := make([]Ref, len(contents))
+	for i, content := range contents {
+		refs[i] = *kept[content]
+	}
+	return refs, nil
 }
 
 // PutFile keeps the content of the file at path for thread, unless it is kept already, without holding it in memory. A
@@ -124,15 +160,10 @@ func (s *Store) Reader(ctx context.Context, ref Ref) (io.ReadCloser, error) {
 	if err := ref.check(); err != nil {
 		return nil, err
 	}
-	ctx, cancel := bounded(ctx)
-	info, err := s.objects.GetInfo(ctx, ref.Ref)
-	if err == nil {
-		err = s.whole(ctx, ref, info)
-	}
-	if err != nil {
-		cancel()
+	if err := s.look(ctx, ref); err != nil {
 		return nil, ref.failed("read", err)
 	}
+	ctx, cancel := bounded(ctx, ref.Size)
 	object, err := s.objects.Get(ctx, ref.Ref)
 	if err != nil {
 		cancel()
@@ -164,20 +195,16 @@ func (s *Store) DeleteThread(ctx context.Context, thread string) error {
 }
 
 func (s *Store) put(ctx context.Context, ref Ref, content io.Reader) (Ref, error) {
-	ctx, cancel := bounded(ctx)
-	defer cancel()
-	info, err := s.objects.GetInfo(ctx, ref.Ref)
-	if err == nil {
-		err = s.whole(ctx, ref, info)
-	}
-	switch {
+	switch err := s.look(ctx, ref); {
 	case err == nil:
 		return ref, nil
 	case errors.Is(err, jetstream.ErrObjectNotFound), errors.Is(err, ErrCorrupt): // what is not whole is put again
 	default:
 		return Ref{}, ref.failed("look for", err)
 	}
-	info, err = s.objects.Put(ctx, jetstream.ObjectMeta{Name: ref.Ref}, content)
+	ctx, cancel := bounded(ctx, ref.Size)
+	defer cancel()
+	info, err := s.objects.Put(ctx, jetstream.ObjectMeta{Name: ref.Ref}, content)
 	if err != nil {
 		return Ref{}, ref.failed("keep", err)
 	}
@@ -188,6 +215,17 @@ func (s *Store) put(ctx context.Context, ref Ref, content io.Reader) (Ref, error
 		return Ref{}, fmt.Errorf("keep artifact %s: %w", ref.Ref, ErrChanged)
 	}
 	return ref, nil
+}
+
+// look is nil when the artifact is there and whole.
+func (s *Store) look(ctx context.Context, ref Ref) error {
+	ctx, cancel := bounded(ctx, 0)
+	defer cancel()
+	info, err := s.objects.GetInfo(ctx, ref.Ref)
+	if err != nil {
+		return err
+	}
+	return s.whole(ctx, ref, info)
 }
 
 // whole says whether info describes ref and every piece of its content is there: a read of one without pieces would
@@ -272,9 +310,7 @@ func (r Ref) failed(doing string, err error) error {
 	return fmt.Errorf("%s artifact %s: %w", doing, r.Ref, err)
 }
 
-func bounded(ctx context.Context) (context.Context, context.CancelFunc) {
-	if _, ok := ctx.Deadline(); ok {
-		return context.WithCancel(ctx)
-	}
-	return context.WithTimeout(ctx, timeout)
+// bounded bounds one operation on so many bytes of content.
+func bounded(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, requestTime+time.Duration(size)*time.Second/slowestRate)
 }

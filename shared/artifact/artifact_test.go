@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -55,6 +56,38 @@ func TestWhatIsPutIsGot(t *testing.T) {
 		require.NoError(t, err, name)
 		require.True(t, bytes.Equal(content, got), name)
 	}
+}
+
+func TestOfManyEachContentIsKeptOnce(t *testing.T) {
+	t.Parallel()
+	store, js := setup(t)
+	var contents []string
+	for i := range 60 {
+		contents = append(contents, fmt.Sprintf("text %d", i%20))
+	}
+	refs, err := store.PutAll(t.Context(), "t1", contents)
+	require.NoError(t, err)
+	require.Len(t, refs, len(contents))
+	for i, content := range contents[:20] {
+		one, err := store.Put(t.Context(), "t1", []byte(content))
+		require.NoError(t, err)
+		for n := i; n < len(refs); n += 20 {
+			require.Equal(t, one, refs[n])
+		}
+	}
+	pieces, names := objects(t, js)
+	require.Equal(t, 20, pieces)
+	require.Equal(t, 20, names)
+
+	refs, err = store.PutAll(t.Context(), "t1", nil)
+	require.NoError(t, err)
+	require.Empty(t, refs)
+	_, err = store.PutAll(t.Context(), "no thread", contents)
+	require.ErrorIs(t, err, ErrBadRef)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = store.PutAll(ctx, "t1", contents)
+	require.ErrorIs(t, err, context.Canceled)
 }
 
 func TestTheReferenceIsAFunctionOfThreadAndContent(t *testing.T) {

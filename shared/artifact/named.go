@@ -36,7 +36,7 @@ func (s *Store) Name(ctx context.Context, thread, name string, ref Ref) error {
 	if !strings.HasPrefix(ref.Ref, thread+"/") {
 		return fmt.Errorf("%w: %q is not of thread %q", ErrBadRef, ref.Ref, thread)
 	}
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := bounded(ctx, 0)
 	defer cancel()
 	meta := jetstream.ObjectMeta{Name: object, Metadata: map[string]string{namedRef: ref.Ref, namedSize: strconv.FormatInt(ref.Size, 10)}}
 	if _, err := s.objects.Put(ctx, meta, bytes.NewReader(nil)); err != nil {
@@ -51,7 +51,7 @@ func (s *Store) Named(ctx context.Context, thread, name string) (Ref, error) {
 	if err != nil {
 		return Ref{}, err
 	}
-	ctx, cancel := bounded(ctx)
+	ctx, cancel := bounded(ctx, 0)
 	defer cancel()
 	info, err := s.objects.GetInfo(ctx, object)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {

@@ -35,8 +35,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testenv.Clear()
-	// The client library leaves this one behind when a connection closes while it starts.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"))
+	goleak.VerifyTestMain(bustest.Leaks(m))
 }
 
 // open is a service on a bus of its own, with its tail running.
@@ -173,7 +172,7 @@ func TestARestoredNotebookIsTheOriginalAlsoWithDeletionsInItsHistory(t *testing.
 	// It goes on: a condition holds, what failed is retried, what was deleted stays so, and a second restore is as good.
 	servicetest.Append(t, other, "a", notebook.RetryStage{Stage: event.StageDistill, Entity: run})
 	servicetest.Until(t, other, "a", func(t *notebook.Thread) bool { return t.Runs[run].Awaits() == event.StageDistill })
-	report, err := other.Artifacts.Get(t.Context(), blobRef(stateRun(other, "a", run).Completed.Report))
+	report, err := other.Artifacts.Get(t.Context(), blobRef(servicetest.Event[event.RunCompleted](t, other, stateRun(other, "a", run).EndSeq).Report))
 	require.NoError(t, err)
 	require.Equal(t, "# Report of a", string(report))
 	_, err = other.Appender.Append(t.Context(), "gone1", notebook.CreateThread{Question: "Again?", Settings: servicetest.Settings()}, notebook.Origin{})
@@ -256,6 +255,7 @@ func TestABackupDuringAppendsIsAConsistentPrefix(t *testing.T) {
 	}()
 	servicetest.Until(t, s, "a", func(t *notebook.Thread) bool { return len(t.QIDs) > 20 })
 	path, m := write(t, s)
+	require.NoError(t, s.Tail.WaitFor(t.Context(), m.LastSequence+1))
 	stop()
 	asked := <-ended
 	require.EqualValues(t, m.LastSequence, m.Counts.Events, "every event up to the position, and none behind it")
@@ -332,7 +332,7 @@ func TestWhatIsMissingInTheNotebookIsNamedAndHoldsNothingUp(t *testing.T) {
 	t.Parallel()
 	s := open(t)
 	run := fill(t, s, "a")
-	report := stateRun(s, "a", run).Completed.Report
+	report := servicetest.Event[event.RunCompleted](t, s, stateRun(s, "a", run).EndSeq).Report
 	require.NoError(t, s.Artifacts.Delete(t.Context(), blobRef(report)))
 	path, m := write(t, s)
 	require.Equal(t, []string{report.Ref}, m.Missing)
@@ -373,6 +373,61 @@ func TestKeysAreInTheFileOnlyWhenAskedFor(t *testing.T) {
 	_, err = backup.Write(t.Context(), placeOf(s), filepath.Join(t.TempDir(), "x"), backup.Options{WithKeys: true, Now: time.Now})
 	require.ErrorIs(t, err, backup.ErrKeys)
 	write(t, s) // without them it does not matter
+}
+
+func TestSettingsAreComparedAndKeysNotShown(t *testing.T) {
+	t.Parallel()
+	s := open(t)
+	save := func(s *service.Service, patch settings.Patch) {
+		require.NoError(t, s.Settings.Save(t.Context(), patch))
+	}
+	save(s, settings.Patch{
+		Mode: settings.Set("balanced"), Depth: settings.Set(4), TabstackKey: settings.Set[config.Secret]("tab-secret-1"),
+		Ollama: settings.OllamaPatch{NumCtx: settings.Set(4096)},
+	})
+	without, _ := write(t, s)
+	with, _ := write(t, s, func(o *backup.Options) { o.WithKeys = true })
+	compare := func(s *service.Service, path string) backup.Report {
+		look, err := backup.Look(t.Context(), s.JS)
+		require.NoError(t, err)
+		r, err := look.CompareSettings(t.Context(), s.Settings, openFile(t, path))
+		require.NoError(t, err)
+		require.NotRegexp(t, `tab-secret|brave-secret`, fmt.Sprint(r))
+		return r
+	}
+	for _, path := range []string{without, with} {
+		r := compare(s, path)
+		require.Empty(t, append(r.Differences, r.Notes...))
+		require.Positive(t, r.Compared)
+	}
+	restored, _ := restore(t, with)
+	r := compare(restored, with)
+	require.Empty(t, append(r.Differences, r.Notes...))
+
+	change := settings.Patch{
+		Mode: settings.Forget[string](), Depth: settings.Set(7), TabstackKey: settings.Set[config.Secret]("tab-secret-2"),
+		BraveKey: settings.Set[config.Secret]("brave-secret"), Ollama: settings.OllamaPatch{Host: settings.Set("http://127.0.0.1:1")},
+	}
+	told := []string{
+		"depth is 7, and 4 in the backup", `mode is not set, and "balanced" in the backup`, `ollama.host is "http://127.0.0.1:1", and not set in the backup`,
+		"brave_key is set, and not in the backup", "tabstack_key is another than in the backup",
+	}
+	save(restored, change)
+	r = compare(restored, with)
+	require.Equal(t, told, r.Differences, "a place into which the backup was restored is to have its settings")
+	require.Equal(t, told[:3], compare(restored, without).Differences, "keys that the backup has not are not compared")
+	save(s, change)
+	r = compare(s, with)
+	require.Empty(t, r.Differences)
+	require.Len(t, r.Notes, len(told))
+	require.Equal(t, "since the backup the settings were changed: "+told[0], r.Notes[0], "the notebook has gone on")
+
+	save(restored, settings.Patch{BraveKey: settings.Forget[config.Secret](), TabstackKey: settings.Forget[config.Secret]()})
+	require.Contains(t, compare(restored, with).Differences, "tabstack_key is not set, and is in the backup")
+	save(restored, settings.Patch{TabstackKey: settings.Set[config.Secret]("tab-secret-1")})
+	require.NoError(t, os.Remove(restored.Config.KeyFile))
+	r = compare(restored, with)
+	require.Contains(t, r.Differences[len(r.Differences)-1], "cannot be compared")
 }
 
 // contents is everything in an archive, unpacked.
@@ -418,7 +473,7 @@ func TestAPlaceThatIsNotEmptyIsRefused(t *testing.T) {
 	require.NoError(t, err)
 	err = backup.Prepare(t.Context(), s.JS, bustest.Options())
 	require.ErrorIs(t, err, backup.ErrNotEmpty)
-	require.ErrorContains(t, err, "events of 1 created threads, 1 in all, from sequence 1 to 1")
+	require.ErrorContains(t, err, "threads created: 1; events: 1, from sequence 1 to 1")
 }
 
 func TestAPlaceInUseIsRefused(t *testing.T) {
@@ -446,8 +501,7 @@ func TestAPlaceInUseIsRefused(t *testing.T) {
 	t.Run("a service tails", func(t *testing.T) {
 		t.Parallel()
 		s := open(t)
-		_, err := s.Tail.CatchUp(t.Context())
-		require.NoError(t, err)
+		servicetest.Listens(t, s)
 		require.ErrorIs(t, backup.Prepare(t.Context(), s.JS, bustest.Options()), backup.ErrInUse)
 	})
 	t.Run("a lease is held", func(t *testing.T) {

@@ -210,19 +210,24 @@ func (f *File) Trail(do func(projector.Message) error) error {
 
 // Settings gives what was saved, with the keys if they are in the file.
 func (f *File) Settings() (patch settings.Patch, err error) {
+	return patch, f.readSettings(&patch)
+}
+
+// readSettings reads the members of the settings into one value.
+func (f *File) readSettings(into any) error {
 	for _, name := range []string{memberSettings, memberKeys} {
 		if f.members[name] == nil {
 			continue
 		}
 		body, err := f.all(name, maxSettings)
 		if err != nil {
-			return patch, err
+			return err
 		}
-		if err := json.Unmarshal(body, &patch); err != nil {
-			return patch, fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
+		if err := json.Unmarshal(body, into); err != nil {
+			return fmt.Errorf("%w: %s: %w", ErrDamaged, name, err)
 		}
 	}
-	return patch, nil
+	return nil
 }
 
 // lines reads a member; one that is not there has no lines.

@@ -96,7 +96,7 @@ type Member struct {
 var leftOut = []string{
 	"replies of models and vectors: caches, made again when they are needed",
 	"progress and leases: true for the moment only",
-	"dead letters: what no worker could decode is in the notebook and is found again",
+	"dead letters, and what was passed: what no worker could decode is in the notebook and is found again",
 	"notebook.db: made again from the notebook",
 	"unfinished provider calls in the spool, logs, and the passwords of the bus",
 }
@@ -239,23 +239,4 @@ func eachMessage(r io.Reader, do func(projector.Message) error) error {
 		seq, first = l.Seq, m.Original
 		return do(m)
 	})
-}
-
-// settingsFile is the form of settings.json and keys.json: that of the settings in the HTTP API.
-type settingsFile struct {
-	Provider    *string     `json:"provider,omitempty"`
-	Mode        *string     `json:"mode,omitempty"`
-	Budget      *int        `json:"budget,omitempty"`
-	Depth       *int        `json:"depth,omitempty"`
-	Engine      *string     `json:"engine,omitempty"`
-	Ollama      *ollamaFile `json:"ollama,omitempty"`
-	TabstackKey *string     `json:"tabstack_key,omitempty"`
-	BraveKey    *string     `json:"brave_key,omitempty"`
-}
-
-type ollamaFile struct {
-	Host       *string `json:"host,omitempty"`
-	ChatModel  *string `json:"chat_model,omitempty"`
-	EmbedModel *string `json:"embed_model,omitempty"`
-	NumCtx     *int    `json:"num_ctx,omitempty"`
 }

@@ -90,7 +90,7 @@ func notEmpty(ctx context.Context, stream jetstream.Stream) error {
 	if err != nil {
 		return fmt.Errorf("look up the stream %s: %w", topology.Notebook, err)
 	}
-	return fmt.Errorf("%w: its notebook has events of %d created threads, %d in all, from sequence %d to %d, the last of %s", ErrNotEmpty,
+	return fmt.Errorf("%w: its notebook is in use or was: threads created: %d; events: %d, from sequence %d to %d, the last of %s", ErrNotEmpty,
 		len(info.State.Subjects), info.State.Msgs, info.State.FirstSeq, info.State.LastSeq, info.State.LastTime.UTC().Format(time.RFC3339))
 }
 
@@ -249,8 +249,12 @@ func (r *restorer) names(ctx context.Context) error {
 	})
 }
 
-// window is how many messages are on their way at once.
-const window = 256
+// window is how many messages are on their way at once, answerWithin for how long the oldest of them may be without an answer after the one before it
+// was answered.
+const (
+	window       = 256
+	answerWithin = 15 * time.Second
+)
 
 // events publishes every message on the condition that it comes right behind the one before, so that nobody else can write in between unseen.
 func (r *restorer) events(ctx context.Context) error {
@@ -269,6 +273,8 @@ func (r *restorer) events(ctx context.Context) error {
 				return err
 			case <-waiting[0].Ok():
 				waiting = waiting[1:]
+			case <-time.After(answerWithin): // the library waits for the answer to such a publish for ever
+				return fmt.Errorf("publish events: %w", jetstream.ErrAsyncPublishTimeout)
 			}
 		}
 		return nil

@@ -20,7 +20,6 @@ import (
 	"github.com/factstream/factstream/jetstream/projector"
 	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/shared/artifact"
-	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/settings"
 )
 
@@ -349,12 +348,7 @@ func (w *writer) settings() error {
 	case err != nil && key == nil:
 		return err
 	}
-	doc := settingsFile{Provider: saved.Provider, Mode: saved.Mode, Budget: saved.Budget, Depth: saved.Depth, Engine: saved.Engine}
-	ollama := ollamaFile{Host: saved.OllamaHost, ChatModel: saved.OllamaChatModel, EmbedModel: saved.OllamaEmbedModel, NumCtx: saved.OllamaNumCtx}
-	if ollama != (ollamaFile{}) {
-		doc.Ollama = &ollama
-	}
-	if err := w.json(memberSettings, doc); err != nil {
+	if err := w.json(memberSettings, settingsOf(saved)); err != nil {
 		return err
 	}
 	if !w.opts.WithKeys {
@@ -362,15 +356,7 @@ func (w *writer) settings() error {
 		return nil
 	}
 	w.m.Keys = true
-	return w.json(memberKeys, settingsFile{TabstackKey: reveal(saved.TabstackKey), BraveKey: reveal(saved.BraveKey)})
-}
-
-func reveal(key config.Secret) *string {
-	if !key.Set() {
-		return nil
-	}
-	text := key.Reveal()
-	return &text
+	return w.json(memberKeys, keysOf(saved))
 }
 
 func (w *writer) json(name string, value any) error {

@@ -14,9 +14,14 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 )
+
+// LeastFree is how many bytes must be free where the notebook is kept before anything is bought: more than the largest answer that is taken, so that what
+// was paid for can be kept.
+const LeastFree = 256 << 20
 
 // Config is everything a Factstream process is told from outside. Values are within the ranges of the table.
 type Config struct {
@@ -219,8 +224,12 @@ func (c Config) Secrets() []string {
 			out = append(out, s.Reveal())
 		}
 	}
-	if u, err := url.Parse(c.NATS.URL.Reveal()); err == nil && u.User != nil {
-		if password, ok := u.User.Password(); ok && password != "" {
+	for address := range strings.SplitSeq(c.NATS.URL.Reveal(), ",") {
+		u, err := url.Parse(strings.TrimSpace(address))
+		if err != nil || u.User == nil {
+			continue
+		}
+		if password, ok := u.User.Password(); ok && password != "" && !slices.Contains(out, password) {
 			out = append(out, password)
 		}
 	}

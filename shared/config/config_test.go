@@ -57,7 +57,7 @@ func TestEveryBadValueIsRefusedByNameWithWhatIsAllowed(t *testing.T) {
 	bad := map[string][]string{
 		"FACTSTREAM_HTTP":        {"8080", "127.0.0.1", "127.0.0.1:http", "127.0.0.1:70000", "a/b:1"},
 		"FACTSTREAM_DATA":        {"a\x00b"},
-		"FACTSTREAM_TOKEN":       {"two words", "ü"},
+		"FACTSTREAM_TOKEN":       {"two words of a token", "ü-of-sixteen-and-more", "fifteen-letters"},
 		"FACTSTREAM_KEY_FILE":    {"a\x00b"},
 		"FACTSTREAM_BUDGET":      {"-1", "1.5", "many", "99999999999999999999"},
 		"FACTSTREAM_DEPTH":       {"-1", "101"},
@@ -157,7 +157,7 @@ func TestAnotherAddressThanLoopbackNeedsAToken(t *testing.T) {
 			continue
 		}
 		require.ErrorContains(t, err, "FACTSTREAM_TOKEN", addr)
-		_, err = Load(nil, env("FACTSTREAM_HTTP", addr, "FACTSTREAM_TOKEN", "t0ken"), "x")
+		_, err = Load(nil, env("FACTSTREAM_HTTP", addr, "FACTSTREAM_TOKEN", "sixteen-letters."), "x")
 		require.NoError(t, err, addr)
 	}
 }
@@ -174,7 +174,7 @@ func TestEnvironIsReadBackToTheSameConfig(t *testing.T) {
 	t.Parallel()
 	want, err := Load(
 		[]string{"--http", "127.0.0.1:0", "--offline", "--replay-delay=20ms", "--retry-delays", "1s, 2s", "--nats-replicas", "3"},
-		env("TABSTACK_API_KEY", "tk", "BRAVE_API_KEY", "bk", "FACTSTREAM_TOKEN", "tt", "NATS_URL", "nats://u:p@127.0.0.1:1",
+		env("TABSTACK_API_KEY", "tk", "BRAVE_API_KEY", "bk", "FACTSTREAM_TOKEN", "a-token-to-pass-on", "NATS_URL", "nats://u:p@127.0.0.1:1",
 			"TABSTACK_FETCH_TIMEOUT", "30s", "REPLAY_FILE", "f"), "x")
 	require.NoError(t, err)
 	m := map[string]string{}
@@ -192,7 +192,7 @@ func TestEnvironIsReadBackToTheSameConfig(t *testing.T) {
 
 func TestSecretsAreNeverPrinted(t *testing.T) {
 	t.Parallel()
-	cfg, err := Load(nil, env("TABSTACK_API_KEY", "hush-1", "BRAVE_API_KEY", "hush-2", "FACTSTREAM_TOKEN", "hush-3",
+	cfg, err := Load(nil, env("TABSTACK_API_KEY", "hush-1", "BRAVE_API_KEY", "hush-2", "FACTSTREAM_TOKEN", "hush-3-of-sixteen",
 		"NATS_URL", "nats://u:hush-4@h:1"), "x")
 	require.NoError(t, err)
 	encoded, err := json.Marshal(cfg)
@@ -205,7 +205,7 @@ func TestSecretsAreNeverPrinted(t *testing.T) {
 	require.NotContains(t, all, fmt.Sprintf("%x", "hush"))
 	require.Equal(t, "(set)", cfg.Token.String())
 	require.Equal(t, "(not set)", Secret("").String())
-	require.ElementsMatch(t, []string{"hush-1", "hush-2", "hush-3", "nats://u:hush-4@h:1", "hush-4"}, cfg.Secrets())
+	require.ElementsMatch(t, []string{"hush-1", "hush-2", "hush-3-of-sixteen", "nats://u:hush-4@h:1", "hush-4"}, cfg.Secrets())
 }
 
 func TestWhatMayBeCalled(t *testing.T) {

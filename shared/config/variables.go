@@ -67,9 +67,9 @@ var variables = []variable{
 		},
 		get: func(c *Config) string { return c.Data }},
 	{name: "FACTSTREAM_TOKEN", group: groupPlace, secret: true,
-		allowed: "visible ASCII characters without spaces",
-		help:    "access token that every request must carry",
-		set:     secret(func(c *Config) *Secret { return &c.Token }, isKey),
+		allowed: fmt.Sprintf("at least %d visible ASCII characters without spaces, such as `openssl rand -hex 16` makes", minToken),
+		help:    fmt.Sprintf("access token that every request must carry; at least %d characters", minToken),
+		set:     secret(func(c *Config) *Secret { return &c.Token }, isToken),
 		get:     func(c *Config) string { return c.Token.Reveal() }},
 	{name: "FACTSTREAM_KEY_FILE", group: groupPlace,
 		allowed: "the path of a file",
@@ -135,12 +135,12 @@ var variables = []variable{
 		get: func(c *Config) string { return unlessZero(c.Tabstack.FetchTimeout) }},
 	{name: "BRAVE_API_KEY", group: groupProvider, secret: true,
 		allowed: "visible ASCII characters without spaces",
-		help:    "key of the Brave answers API; counts while none is saved in the settings",
+		help:    "(not used yet) key of the Brave answers API; counts while none is saved in the settings",
 		set:     secret(func(c *Config) *Secret { return &c.Brave.APIKey }, isKey),
 		get:     func(c *Config) string { return c.Brave.APIKey.Reveal() }},
 	{name: "BRAVE_BASE_URL", group: groupProvider, fallback: "https://api.search.brave.com",
 		allowed: "an https address without user, query or fragment (http only to this machine)",
-		help:    "where the Brave API is",
+		help:    "(not used yet) where the Brave API is",
 		set:     text(func(c *Config) *string { return &c.Brave.BaseURL }, isBaseURL),
 		get:     func(c *Config) string { return c.Brave.BaseURL }},
 	{name: "OFFLINE", group: groupProvider, fallback: "false", boolean: true,
@@ -331,6 +331,12 @@ func isKey(value string) bool {
 	}
 	return value != "" && strings.IndexFunc(value, func(r rune) bool { return r <= ' ' || r > '~' }) < 0
 }
+
+// minToken characters are too many to guess even where nothing slows the guessing down.
+const minToken = 16
+
+// isToken admits what may stand in an HTTP header and cannot be guessed for being short.
+func isToken(value string) bool { return isKey(value) && len(value) >= minToken }
 
 // isTag admits the characters of model tags; what exists is for Ollama to say.
 func isTag(value string) bool {

@@ -86,24 +86,44 @@ func ReceiptOf(t *notebook.Thread, run string) Receipt {
 	return receipt
 }
 
+// VoidOf lists what was kept for the answer of a run that ended otherwise before the answer was settled, and that no run of the thread refers to. The raw
+// answer is not of it: it is the trail of its attempt. While another run of the thread is open nothing is listed, since the same content may be kept for
+// that one at this moment. It is pure.
+func VoidOf(t *notebook.Thread, run string, answer event.RunCompleted) (void []artifact.Ref) {
+	if r := t.Runs[run]; r == nil || r.Failure == nil {
+		return nil
+	}
+	kept := map[string]bool{answer.Raw.Ref: true}
+	for _, r := range t.Runs {
+		if !r.Terminal() {
+			return nil
+		}
+		if !r.Deleted {
+			for _, ref := range refs(r) {
+				kept[ref.Ref] = true
+			}
+		}
+	}
+	for _, ref := range refsOf(answer.Kept()) {
+		if !kept[ref.Ref] && !slices.Contains(void, ref) {
+			void = append(void, ref)
+		}
+	}
+	return void
+}
+
 // refs lists what a completed run refers to.
 func refs(r *notebook.Run) []artifact.Ref {
 	if r.Completed == nil {
 		return nil
 	}
-	c := r.Completed
-	blobs := []event.Blob{c.Report, c.Metadata, c.Raw}
-	for _, p := range c.Pages {
-		blobs = append(blobs, p.FullText)
-		if p.Claims.Blob != nil {
-			blobs = append(blobs, *p.Claims.Blob)
-		}
-	}
-	var refs []artifact.Ref
-	for _, b := range blobs {
-		if b.Ref != "" {
-			refs = append(refs, artifact.Ref{Ref: b.Ref, SHA256: b.SHA256, Size: b.Size})
-		}
+	return refsOf(r.Completed.Kept)
+}
+
+func refsOf(blobs []event.Blob) []artifact.Ref {
+	refs := make([]artifact.Ref, len(blobs))
+	for i, b := range blobs {
+		refs[i] = artifact.Ref{Ref: b.Ref, SHA256: b.SHA256, Size: b.Size}
 	}
 	return refs
 }

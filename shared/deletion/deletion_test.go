@@ -3,7 +3,6 @@ package deletion
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
@@ -91,7 +90,7 @@ func TestAPurgeLeavesTheTombstoneAndOtherThreads(t *testing.T) {
 
 	// A process that starts now knows the thread as deleted.
 	fresh := notebook.NewTail(s.JS, s.Log)
-	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), servicetest.Wait)
 	defer cancel()
 	ended := make(chan error, 1)
 	reading, stop := context.WithCancel(ctx)
@@ -114,17 +113,22 @@ func TestAThreadWithoutTombstoneIsNotPurged(t *testing.T) {
 	require.Equal(t, 1, left(t, s, topology.Notebook, topology.ThreadFilter("alive")))
 }
 
+// completed is what the state keeps of an answer, as far as it matters here.
+func completed(c event.RunCompleted) *notebook.Completion {
+	return &notebook.Completion{Kept: c.Kept()}
+}
+
 func TestTheReceiptOfARunIsWhatNoOtherRunHas(t *testing.T) {
 	t.Parallel()
 	blob := func(name string) event.Blob { return event.Blob{Ref: name, SHA256: name, Size: 1} }
 	claims := blob("claims")
 	th := notebook.NewThread("t")
-	th.Runs["a"] = &notebook.Run{ID: "a", Attempts: []notebook.Attempt{{N: 1}, {N: 2}}, Completed: &event.RunCompleted{
+	th.Runs["a"] = &notebook.Run{ID: "a", Attempts: []notebook.Attempt{{N: 1}, {N: 2}}, Completed: completed(event.RunCompleted{
 		Raw: blob("raw a"), Report: event.Blob{Text: "inline"}, Metadata: blob("metadata"),
 		Pages: []event.Page{{FullText: blob("page 1"), Claims: event.Claims{Blob: &claims}}, {FullText: blob("page 2")}, {FullText: blob("page 2")}},
-	}}
-	th.Runs["b"] = &notebook.Run{ID: "b", Completed: &event.RunCompleted{Raw: blob("raw b"), Pages: []event.Page{{FullText: blob("page 1")}}}}
-	th.Runs["c"] = &notebook.Run{ID: "c", Deleted: true, Completed: &event.RunCompleted{Raw: blob("raw a")}}
+	})}
+	th.Runs["b"] = &notebook.Run{ID: "b", Completed: completed(event.RunCompleted{Raw: blob("raw b"), Pages: []event.Page{{FullText: blob("page 1")}}})}
+	th.Runs["c"] = &notebook.Run{ID: "c", Deleted: true, Completed: completed(event.RunCompleted{Raw: blob("raw a")})}
 	receipt := ReceiptOf(th, "a")
 	require.Equal(t, 2, receipt.Attempts)
 	var names []string
@@ -133,6 +137,32 @@ func TestTheReceiptOfARunIsWhatNoOtherRunHas(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"raw a", "metadata", "claims", "page 2"}, names)
 	require.Equal(t, Receipt{Thread: "t", Run: "none"}, ReceiptOf(th, "none"))
+}
+
+func TestWhatWasKeptForAnAnswerThatIsVoidIsWhatNoRunHas(t *testing.T) {
+	t.Parallel()
+	blob := func(name string) event.Blob { return event.Blob{Ref: name, SHA256: name, Size: 1} }
+	answer := event.RunCompleted{
+		Raw: blob("raw"), Report: blob("report"), Pages: []event.Page{{FullText: blob("page 1")}, {FullText: blob("page 2")}, {FullText: blob("page 2")}},
+	}
+	th := notebook.NewThread("t")
+	void := func() (names []string) {
+		for _, ref := range VoidOf(th, "r", answer) {
+			names = append(names, ref.Ref)
+		}
+		return names
+	}
+	require.Empty(t, void(), "a run that nobody knows")
+	th.Runs["r"] = &notebook.Run{ID: "r"}
+	require.Empty(t, void(), "the next attempt may settle it")
+	th.Runs["r"] = &notebook.Run{ID: "r", EndSeq: 1, Completed: completed(answer)}
+	require.Empty(t, void(), "another attempt has settled it")
+	th.Runs["r"] = &notebook.Run{ID: "r", EndSeq: 1, Failure: &event.RunFailed{Code: event.CodeCancelled}}
+	require.Equal(t, []string{"report", "page 1", "page 2"}, void(), "all but the trail of the attempt")
+	th.Runs["b"] = &notebook.Run{ID: "b", EndSeq: 2, Completed: completed(event.RunCompleted{Pages: []event.Page{{FullText: blob("page 1")}}})}
+	require.Equal(t, []string{"report", "page 2"}, void())
+	th.Runs["c"] = &notebook.Run{ID: "c"}
+	require.Empty(t, void(), "one that is open may be keeping the same at this moment")
 }
 
 func TestADeletedRunTakesItsAttemptsAndItsTrailWithIt(t *testing.T) {
@@ -152,8 +182,8 @@ func TestADeletedRunTakesItsAttemptsAndItsTrailWithIt(t *testing.T) {
 	}
 	th := notebook.NewThread("t")
 	asBlob := func(r artifact.Ref) event.Blob { return event.Blob{Ref: r.Ref, SHA256: r.SHA256, Size: r.Size} }
-	th.Runs["r"] = &notebook.Run{ID: "r", Attempts: make([]notebook.Attempt, 3), Completed: &event.RunCompleted{Raw: asBlob(raw), Report: asBlob(report)}}
-	th.Runs["other"] = &notebook.Run{ID: "other", Completed: &event.RunCompleted{Raw: asBlob(others)}}
+	th.Runs["r"] = &notebook.Run{ID: "r", Attempts: make([]notebook.Attempt, 3), Completed: completed(event.RunCompleted{Raw: asBlob(raw), Report: asBlob(report)})}
+	th.Runs["other"] = &notebook.Run{ID: "other", Completed: completed(event.RunCompleted{Raw: asBlob(others)})}
 	for range 2 {
 		require.NoError(t, PurgeRun(t.Context(), s.JS, s.Artifacts, ReceiptOf(th, "r")))
 	}

@@ -15,7 +15,7 @@ import (
 
 // of opens the engine of a step's thread. Auto is decided here, once for the thread, and recorded before anything is made with it;
 // after that the thread waits for its engine and never takes the other.
-func (e *Engines) of(ctx context.Context, step Step) (*Engine, error) {
+func (e *Engines) of(ctx context.Context, step Step, shown *sign) (*Engine, error) {
 	name := e.setting(step.Thread)
 	if name == model.EngineAuto {
 		var err error
@@ -23,7 +23,7 @@ func (e *Engines) of(ctx context.Context, step Step) (*Engine, error) {
 			return nil, err
 		}
 	}
-	m := &Engine{step: step, model: extractive.New(), engines: e, since: e.s.Now()}
+	m := &Engine{step: step, model: extractive.New(), engines: e, shown: shown, since: e.s.Now()}
 	if name == model.EngineOllama {
 		local, err := e.ollama(ctx)
 		if err != nil {

@@ -103,8 +103,10 @@ func (e *Engines) Do(ctx context.Context, step Step, fn func(ctx context.Context
 			end(ErrUnwanted)
 		}
 	})
+	shown := &sign{}
+	watching.Go(func() { shown.repeat(work, max(e.s.Config.AckWait*4/15, 100*time.Millisecond)) })
 
-	err := e.do(work, step, limit, fn)
+	err := e.do(work, step, limit, shown, fn)
 	if step.unwanted(e.s.Tail) {
 		return e.leave(ctx, step)
 	}
@@ -114,11 +116,11 @@ func (e *Engines) Do(ctx context.Context, step Step, fn func(ctx context.Context
 	return e.outcome(ctx, step, err)
 }
 
-func (e *Engines) do(ctx context.Context, step Step, limit *stopwatch, fn func(ctx context.Context, m *Engine) error) error {
+func (e *Engines) do(ctx context.Context, step Step, limit *stopwatch, shown *sign, fn func(ctx context.Context, m *Engine) error) error {
 	if step.unwanted(e.s.Tail) {
 		return ErrUnwanted
 	}
-	m, err := e.of(ctx, step)
+	m, err := e.of(ctx, step, shown)
 	if err != nil {
 		return err
 	}
@@ -154,6 +156,7 @@ type Engine struct {
 	model   model.Model
 	engines *Engines
 	limit   *stopwatch
+	shown   *sign
 	shared  bool // others use it too: it is asked under a lease
 	since   time.Time
 }
@@ -169,8 +172,9 @@ func (m *Engine) As(stage string) *Engine {
 // Call is what the tasks of package model are asked with. Part tells apart several calls of one stage for one trigger, such as
 // the chunks of a report; it may be empty.
 func (m *Engine) Call(part string) model.Call {
+	first := !m.shared && m.step.Delivered <= 1 // looking would take longer than the answer
 	return model.Call{
-		Model: m.model, Replies: keeper{m.engines.replies, m.step.Points.Kept}, Turn: m.call,
+		Model: m.model, Replies: keeper{m.engines.replies, m.step.Points.Kept, first}, Turn: m.call,
 		Thread: m.step.Thread, Trigger: m.step.Trigger, Part: part,
 	}
 }
@@ -194,5 +198,37 @@ func (m *Engine) wait(ctx context.Context, text string) {
 
 func (m *Engine) show(ctx context.Context, state progress.State) {
 	state.Engine = m.Info.Engine
-	m.engines.s.Progress.Write(ctx, m.step.Thread, m.step.Entity, m.step.Stage, state)
+	m.shown.put(ctx, func(ctx context.Context) {
+		m.engines.s.Progress.Write(ctx, m.step.Thread, m.step.Entity, m.step.Stage, state)
+	})
+}
+
+// sign is what a step shows, again and again: a write may get lost, and the board forgets after a minute.
+type sign struct {
+	mu    sync.Mutex
+	write func(context.Context)
+}
+
+func (s *sign) put(ctx context.Context, write func(context.Context)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.write = write
+	write(ctx)
+}
+
+func (s *sign) repeat(ctx context.Context, every time.Duration) {
+	again := time.NewTicker(every)
+	defer again.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-again.C:
+		}
+		s.mu.Lock()
+		if s.write != nil {
+			s.write(ctx)
+		}
+		s.mu.Unlock()
+	}
 }

@@ -180,8 +180,13 @@ func TestOneProcessAtATimeAsks(t *testing.T) {
 		second.Stage = event.StageJudge
 		done <- engines.Do(t.Context(), second, ask)
 	}()
-	require.Eventually(t, func() bool { return shown(t, b.s, event.StageJudge).State.State == progress.Waiting }, 5*time.Second, 10*time.Millisecond)
+	require.Eventually(t, func() bool { return shown(t, b.s, event.StageJudge).State.State == progress.Waiting }, servicetest.Wait, 10*time.Millisecond)
 	require.Contains(t, shown(t, b.s, event.StageJudge).Text, "distiller@")
+	// The board forgets, and a write may get lost: it is shown again while it lasts.
+	board, err := b.s.JS.Stream(t.Context(), "KV_"+topology.BucketProgress)
+	require.NoError(t, err)
+	require.NoError(t, board.Purge(t.Context()))
+	require.Eventually(t, func() bool { return shown(t, b.s, event.StageJudge).State.State == progress.Waiting }, servicetest.Wait, 10*time.Millisecond)
 	close(hold)
 	require.NoError(t, <-done)
 	require.NoError(t, <-done)
@@ -235,7 +240,7 @@ func TestAReplyIsNotAskedForTwice(t *testing.T) {
 
 func TestAStepThatWorksTooLongIsGivenUp(t *testing.T) {
 	t.Parallel()
-	b := setup(t, "ollama", engine.Options{Limit: 300 * time.Millisecond})
+	b := setup(t, "ollama", engine.Options{Limit: time.Second})
 	b.server.Script(ollamatest.Answer{Hold: make(chan struct{})})
 	err := b.engines.Do(t.Context(), step("e1"), ask)
 	require.ErrorIs(t, err, model.ErrTimeout)
@@ -244,7 +249,8 @@ func TestAStepThatWorksTooLongIsGivenUp(t *testing.T) {
 
 func TestWaitingForATurnIsNoWork(t *testing.T) {
 	t.Parallel()
-	b := setup(t, "ollama", engine.Options{Limit: 400 * time.Millisecond})
+	const limit = 2 * time.Second
+	b := setup(t, "ollama", engine.Options{Limit: limit})
 	held, release := make(chan struct{}), make(chan struct{})
 	go func() {
 		_ = b.s.Leases.Do(t.Context(), "model", 0, func(context.Context) error {
@@ -259,7 +265,7 @@ func TestWaitingForATurnIsNoWork(t *testing.T) {
 	select {
 	case err := <-done:
 		t.Fatalf("ended while it waited: %v", err)
-	case <-time.After(700 * time.Millisecond): // longer than it may work
+	case <-time.After(3 * limit / 2): // longer than it may work
 	}
 	close(release)
 	require.NoError(t, <-done)

@@ -44,10 +44,15 @@ func (p Points) Embedding(service string) Points {
 type keeper struct {
 	*replies.Store
 	point fault.Point
+	first bool // the call is made without looking for a reply
 }
 
 func (k keeper) Do(ctx context.Context, key model.Key, req model.Request, call func(context.Context) (model.Reply, error)) (model.Record, error) {
-	record, err := k.Store.Do(ctx, key, req, call)
+	do := k.Store.Do
+	if k.first {
+		do = k.DoFirst
+	}
+	record, err := do(ctx, key, req, call)
 	if err == nil {
 		err = k.point.Hit(ctx)
 	}

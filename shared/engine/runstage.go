@@ -30,8 +30,9 @@ type RunStage struct {
 type Run struct {
 	Thread  string
 	ID      string
-	N       int    // the generation that the outcome belongs to
-	Trigger string // id of the event that asks for the stage
+	N       int         // the generation that the outcome belongs to
+	Trigger string      // id of the event that asks for the stage
+	Asks    event.Event // that event: First, or stage.retried
 }
 
 // slots is how many runs a stage works on at once, so that one that waits for the language model does not hold up those of the
@@ -66,7 +67,7 @@ func (e *Engines) handle(ctx context.Context, stage RunStage, m worker.Message) 
 	if err := e.s.Tail.WaitFor(ctx, m.Seq); err != nil {
 		return err
 	}
-	run := Run{Thread: asks.Thread, ID: asks.Entity, N: asks.N, Trigger: asks.ID}
+	run := Run{Thread: asks.Thread, ID: asks.Entity, N: asks.N, Trigger: asks.ID, Asks: asks}
 	step := Step{
 		Thread: run.Thread, Entity: run.ID, Stage: stage.Stage, Trigger: run.Trigger, Delivered: m.NumDelivered,
 		Wanted: func(t *notebook.Thread) bool { return stage.awaited(t, run) }, Points: stage.Points,
@@ -116,8 +117,18 @@ func (s RunStage) awaited(t *notebook.Thread, run Run) bool {
 	return r != nil && r.Awaits() == s.Stage && r.Gen == run.N
 }
 
+// trigger is the sequence of the message that asks for the stage of a run in its current generation; 0 when none does.
+func (s RunStage) trigger(t *notebook.Thread, run string) uint64 {
+	for _, step := range notebook.Next(t) {
+		if step.Stage == s.Stage && step.Entity == run {
+			return step.Trigger
+		}
+	}
+	return 0
+}
+
 // giveUp records that the stage ended without an outcome. What failed names itself by its subject, since its body may be the
-// reason.
+// reason. A message that only bears the run's name fails nothing: the stage is asked for by another.
 func (e *Engines) giveUp(ctx context.Context, stage RunStage, m worker.Message, f worker.Failure) error {
 	ctx = telemetry.Extract(ctx, m.Header)
 	began := e.s.Now()
@@ -131,6 +142,14 @@ func (e *Engines) giveUp(ctx context.Context, stage RunStage, m worker.Message, 
 			return nil
 		}
 		cause = asks.ID
+	}
+	if err := e.s.Tail.WaitFor(ctx, m.Seq); err != nil {
+		return err
+	}
+	asked := false
+	e.s.Tail.View(subject.Thread, func(t *notebook.Thread) { asked = stage.trigger(t, subject.ID) == m.Seq })
+	if !asked {
+		return nil
 	}
 	failed := notebook.FailStage{Stage: stage.Stage, Entity: subject.ID, N: subject.N, Class: f.Class, Reason: Reason(f, stage.Kept)}
 	if _, err := e.s.Appender.Append(ctx, subject.Thread, failed, notebook.Origin{Cause: cause}); err != nil {

@@ -157,6 +157,46 @@ func TestParse(t *testing.T) {
 	}
 }
 
+// Nearly every body is read in one pass; whatever is not plainly an event of the newest version is looked at again.
+func TestTheOrderOfFieldsDoesNotMatterAndDataMustBeThere(t *testing.T) {
+	t.Parallel()
+	const subject = "thread.archived.t.0.0"
+	const head = `"id":"e","type":"factstream.thread.archived.v1","time":"2026-02-03T04:05:06Z","thread":"t","n":0`
+	want := event.Event{ID: "e", Type: "factstream.thread.archived.v1", Time: at, Thread: "t", Entity: "0", Data: event.ThreadArchived{Archived: true}}
+	for _, body := range []string{`{` + head + `,"data":{"archived":true}}`, `{"data":{"archived":true},` + head + `}`, `{"more":[1],"data":{"archived":true,"more":{}},` + head + `}`} {
+		e, err := event.Parse(subject, []byte(body))
+		require.NoError(t, err, body)
+		require.Equal(t, want, e, body)
+	}
+	want.Data = event.ThreadArchived{}
+	for _, data := range []string{`{}`, `null`, `{"archived":false}`} {
+		e, err := event.Parse(subject, []byte(`{`+head+`,"data":`+data+`}`))
+		require.NoError(t, err, data)
+		require.Equal(t, want, e, data)
+	}
+	for _, body := range []string{`{` + head + `}`, `{` + head + `,"data":7}`, `{` + head + `,"data":{"archived":"yes"}}`, `{` + head + `,"data":{"archived":true}} x`} {
+		_, err := event.Parse(subject, []byte(body))
+		require.ErrorIs(t, err, event.ErrMalformed, body)
+	}
+	e, err := event.Parse(subject, []byte(`{`+strings.Replace(head, ".v1", ".v99", 1)+`,"data":{"archived":true}}`))
+	require.NoError(t, err)
+	require.IsType(t, event.Unknown{}, e.Data)
+}
+
+func BenchmarkParse(b *testing.B) {
+	e := event.Event{ID: "e", Time: at, Thread: "t", Entity: "r", Data: event.RunCompleted{
+		Report: event.Blob{Text: strings.Repeat("A report has some thousand signs, and \"quotes\".\n", 400)},
+	}}
+	body, err := event.Marshal(e)
+	require.NoError(b, err)
+	b.SetBytes(int64(len(body)))
+	for b.Loop() {
+		if _, err := event.Parse("run.completed.t.r.0", body); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func FuzzParse(f *testing.F) {
 	f.Add("thread.paused.t1.0.0", []byte(`{"id":"e1","type":"factstream.thread.paused.v1","time":"2026-01-01T00:00:00Z","thread":"t1","n":0,"data":{}}`))
 	f.Add("ext.a.b.c.1", []byte(`{}`))

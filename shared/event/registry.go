@@ -12,9 +12,11 @@ import (
 var schemas embed.FS
 
 type entry struct {
-	kind  string
-	make  func() any
-	value func(any) Data
+	typ     string
+	version int
+	kind    string
+	make    func() any
+	value   func(any) Data
 }
 
 // registry has every type string that Parse can read. Old versions stay here for ever, each with its own upgrade in value.
@@ -22,25 +24,25 @@ var registry = map[string]entry{}
 
 func register[T Data](version int) struct{} {
 	var zero T
-	registry[typeString(zero.Kind(), version)] = entry{
-		kind:  zero.Kind(),
-		make:  func() any { return new(T) },
-		value: func(p any) Data { return *(p.(*T)) },
+	e := entry{
+		typ:     fmt.Sprintf("factstream.%s.v%d", zero.Kind(), version),
+		version: version,
+		kind:    zero.Kind(),
+		make:    func() any { return new(T) },
+		value:   func(p any) Data { return *(p.(*T)) },
 	}
-	if version > latest[zero.Kind()] {
-		latest[zero.Kind()] = version
+	registry[e.typ] = e
+	if version > latest[e.kind].version {
+		latest[e.kind] = e
 	}
 	return struct{}{}
 }
 
-var latest = map[string]int{}
-
-func typeString(kind string, version int) string {
-	return fmt.Sprintf("factstream.%s.v%d", kind, version)
-}
+// latest has the newest version of every kind.
+var latest = map[string]entry{}
 
 // TypeOf is the type string under which data is written: the newest version of its kind.
-func TypeOf(data Data) string { return typeString(data.Kind(), latest[data.Kind()]) }
+func TypeOf(data Data) string { return latest[data.Kind()].typ }
 
 // Types lists the registered type strings in order.
 func Types() []string {

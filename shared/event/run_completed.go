@@ -41,6 +41,26 @@ type Claims struct {
 	Blob  *Blob    `json:"blob,omitempty"` // JSON array of strings
 }
 
+// Kept lists what of an answer is kept by reference, outside the event. The same content may be listed twice.
+func (c RunCompleted) Kept() []Blob {
+	var kept []Blob
+	add := func(b Blob) {
+		if b.Ref != "" {
+			kept = append(kept, b)
+		}
+	}
+	add(c.Report)
+	add(c.Metadata)
+	add(c.Raw)
+	for _, p := range c.Pages {
+		add(p.FullText)
+		if p.Claims.Blob != nil {
+			add(*p.Claims.Blob)
+		}
+	}
+	return kept
+}
+
 // Kind implements Data.
 func (RunCompleted) Kind() string { return "run.completed" }
 

@@ -63,21 +63,24 @@ func Steps(n *notebook.Notebook, floors map[string]uint64, now time.Time) []Step
 	return steps
 }
 
+// stages are what the workers do, by their durables.
+var stages = map[string]string{
+	topology.RunsTabstack: event.StageRun, topology.Autopilot: event.StageAutopilot, topology.Distil: event.StageDistill,
+	topology.Judge: event.StageJudge, topology.Brief: event.StageClose,
+}
+
+// StageOf names the stage that the worker of a durable does; empty for a consumer that is no worker's.
+func StageOf(durable string) string { return stages[durable] }
+
 // durableOf names the consumer that brings the trigger of a step; empty for a step that none does.
 func durableOf(t *notebook.Thread, s notebook.Step) string {
-	switch s.Stage {
-	case event.StageRun:
-		if t.Runs[s.Entity].Requested.Provider == event.Tabstack {
-			return topology.RunsTabstack
+	if s.Stage == event.StageRun && t.Runs[s.Entity].Requested.Provider != event.Tabstack {
+		return ""
+	}
+	for durable, stage := range stages {
+		if stage == s.Stage {
+			return durable
 		}
-	case event.StageDistill:
-		return topology.Distil
-	case event.StageJudge:
-		return topology.Judge
-	case event.StageClose:
-		return topology.Brief
-	case event.StageAutopilot:
-		return topology.Autopilot
 	}
 	return ""
 }

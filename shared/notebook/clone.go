@@ -16,6 +16,7 @@ func (t *Thread) Clone() *Thread {
 		return r
 	})
 	c.RunIDs = slices.Clone(t.RunIDs)
+	c.Sources = cloneMap(t.Sources, func(s Source) Source { return s })
 	c.Cycles = slices.Clone(t.Cycles)
 	for i, cycle := range t.Cycles {
 		copied := *cycle

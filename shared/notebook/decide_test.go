@@ -2,6 +2,7 @@ package notebook
 
 import (
 	"errors"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -58,6 +59,16 @@ func (s *story) distil(facts ...string) {
 		list = append(list, fact(f))
 	}
 	s.must(Distil{Run: s.last().ID, N: s.last().Gen, Facts: list, Engine: "extractive"})
+}
+
+// distilled is the newest outcome of a distillation.
+func (s *story) distilled() event.FactsDistilled {
+	for _, e := range slices.Backward(s.log) {
+		if d, ok := e.Data.(event.FactsDistilled); ok {
+			return d
+		}
+	}
+	return event.FactsDistilled{}
 }
 
 func (s *story) judge(verdicts ...event.Verdict) {
@@ -496,7 +507,7 @@ func TestARebuildKeepsRemovesAndFindsAgain(t *testing.T) {
 	s.auto()
 	s.must(RetryStage{Stage: event.StageDistill, Entity: s.last().ID})
 	s.distil("B.", "C.")
-	d := s.last().Facts
+	d := s.distilled()
 	require.Equal(t, []string{fact("B.").ID}, d.Kept)
 	require.Equal(t, []string{fact("A.").ID}, d.Removed)
 	require.False(t, s.thread.Facts[fact("A.").ID].Active())
@@ -562,7 +573,7 @@ func TestARebuildKeepsTheRootOfADuplicateThatItFindsAgain(t *testing.T) {
 	s.distil("Also A.")
 	require.True(t, s.thread.Facts[a.ID].Active())
 	require.Equal(t, a.ID, s.thread.Facts[also.ID].Root)
-	require.Equal(t, []string{fact("Alone.").ID}, s.last().Facts.Removed)
+	require.Equal(t, []string{fact("Alone.").ID}, s.distilled().Removed)
 }
 
 // A fact that two runs found goes when the second of them does not find it again either, whichever of them added it.

@@ -3,6 +3,7 @@ package notebook
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"strconv"
 
 	"github.com/factstream/factstream/shared/event"
@@ -13,6 +14,7 @@ func NewThread(id string) *Thread {
 	return &Thread{
 		ID:            id,
 		Runs:          map[string]*Run{},
+		Sources:       map[string]*Source{},
 		Questions:     map[string]*Question{},
 		Facts:         map[string]*Fact{},
 		ByFingerprint: map[string]string{},
@@ -177,6 +179,9 @@ func (t *Thread) requested(e event.Event, d event.RunRequested) {
 	if d.Cycle < 1 || d.Cycle > len(t.Cycles)+1 { // not one of Decide's: refused before anything of it is applied
 		panic(fmt.Sprintf("cycle %d of a thread that has %d", d.Cycle, len(t.Cycles)))
 	}
+	if q := t.Questions[d.Question]; q != nil && q.Text == d.Text {
+		d.Text = q.Text // the same letters, in one place: a question may be long
+	}
 	r := &Run{
 		ID: e.Entity, Requested: d, At: e.Time, Seq: e.Seq, Status: "requested", Open: true,
 		Failed: map[string]Failed{}, Lost: map[string]int{},
@@ -226,9 +231,54 @@ func (t *Thread) completed(e event.Event, d event.RunCompleted) {
 		return
 	}
 	r.end(e, "completed")
-	r.Completed = &d
+	r.Completed = &Completion{
+		Attempt: d.Attempt, Cost: d.Cost, Dollars: d.Dollars, Pages: len(d.Pages), Events: d.Events, Usage: d.Usage, Warnings: d.Warnings,
+		Replayed: d.Replayed, Kept: d.Kept(),
+	}
+	for _, p := range d.Pages {
+		t.cite(p)
+	}
 	r.DistillSeq = e.Seq
 	t.Ledger.Settle(r.ID, r.Requested.Provider, d.Cost, d.Dollars, true)
+}
+
+// cite unites what the citations of a source say. A page that is none of the web is no source.
+func (t *Thread) cite(p event.Page) {
+	if p.Source == "" {
+		return
+	}
+	s := t.Sources[p.Source]
+	if s == nil {
+		s = &Source{ID: p.Source, URL: p.URL}
+		t.Sources[p.Source] = s
+	}
+	s.Title = cmp.Or(s.Title, p.Title)
+	s.PublishedAt = cmp.Or(s.PublishedAt, p.PublishedAt)
+}
+
+// sourceOf is a source as a fact names it, kept once for all facts that name it alike.
+func (t *Thread) sourceOf(named *event.Source) *event.Source {
+	if named == nil {
+		return nil
+	}
+	known := t.Sources[named.ID]
+	if known == nil {
+		return named
+	}
+	if same := known.ofFact; same != nil && reflect.DeepEqual(same, named) {
+		return same
+	}
+	one := *named
+	one.ID = known.ID
+	for _, field := range []*string{&one.URL, &one.Canonical, &one.Title} {
+		for _, text := range []string{known.URL, known.Title} {
+			if *field == text {
+				*field = text // the same letters, in one place
+			}
+		}
+	}
+	known.ofFact = &one
+	return &one
 }
 
 func (t *Thread) failed(e event.Event, d event.RunFailed) {
@@ -264,12 +314,12 @@ func (t *Thread) distilled(e event.Event, d event.FactsDistilled) {
 	if r == nil {
 		return
 	}
-	if r.Facts != nil { // a rebuild says all of this run's support anew
+	if r.Distilled != nil { // a rebuild says all of this run's support anew
 		for _, f := range t.Facts {
 			f.Support = withoutRun(f.Support, r.ID)
 		}
 	}
-	for _, fact := range d.Facts {
+	for i, fact := range d.Facts {
 		f := t.Facts[fact.ID]
 		if f == nil {
 			f = &Fact{}
@@ -277,13 +327,17 @@ func (t *Thread) distilled(e event.Event, d event.FactsDistilled) {
 			t.FactIDs = append(t.FactIDs, fact.ID)
 		}
 		support := f.Support
-		*f = Fact{Fact: fact, Run: r.ID, Seq: e.Seq, At: e.Time, Engine: d.Engine, Replayed: d.Replayed}
+		fact.Source = t.sourceOf(fact.Source)
+		*f = Fact{Fact: fact, Run: r.ID, Seq: e.Seq, Rank: i, At: e.Time, Engine: d.Engine, Replayed: d.Replayed}
 		f.Support = append(support, Support{Run: r.ID, Source: fact.Source, Excerpt: fact.Excerpt})
 		t.ByFingerprint[fact.Fingerprint] = fact.ID
 	}
 	for _, s := range d.Support {
 		if f := t.Facts[s.Fact]; f != nil {
-			f.Support = append(f.Support, Support{Run: r.ID, Source: s.Source, Excerpt: s.Excerpt})
+			if s.Excerpt != nil && f.Excerpt != nil && *s.Excerpt == *f.Excerpt {
+				s.Excerpt = f.Excerpt // the same report again
+			}
+			f.Support = append(f.Support, Support{Run: r.ID, Source: t.sourceOf(s.Source), Excerpt: s.Excerpt})
 		}
 	}
 	for _, id := range d.Removed {
@@ -292,7 +346,7 @@ func (t *Thread) distilled(e event.Event, d event.FactsDistilled) {
 			delete(t.ByFingerprint, f.Fingerprint)
 		}
 	}
-	r.Facts = &d
+	r.LeftOut, r.UnresolvedMarkers = d.LeftOut, d.UnresolvedMarkers
 	r.Distilled = &Outcome{N: e.N, Seq: e.Seq, At: e.Time, Engine: d.Engine}
 	r.JudgeSeq = e.Seq
 	delete(r.Lost, event.StageDistill)
@@ -310,6 +364,7 @@ func withoutRun(support []Support, run string) []Support {
 
 func (t *Thread) judged(e event.Event, d event.ContradictionsFound) {
 	for _, v := range d.Verdicts {
+		t.shareIDs(&v)
 		if t.Pairs[v.Pair] == nil {
 			t.PairIDs = append(t.PairIDs, v.Pair)
 		}
@@ -333,6 +388,25 @@ func (t *Thread) judged(e event.Event, d event.ContradictionsFound) {
 		c.fresh = true
 	}
 	t.maybeClose(r.Requested.Cycle, e)
+}
+
+// shareIDs makes a verdict name facts of the thread in the letters that these have: verdicts are many.
+func (t *Thread) shareIDs(v *event.Verdict) {
+	share := func(id, fingerprint *string) {
+		if f := t.Facts[*id]; f != nil {
+			*id = f.ID
+			if *fingerprint == f.Fingerprint {
+				*fingerprint = f.Fingerprint
+			}
+		}
+	}
+	share(&v.Newer, &v.NewerFingerprint)
+	share(&v.Elder, &v.ElderFingerprint)
+	for _, relation := range []string{event.Duplicate, event.Contradiction, event.Distinct} {
+		if v.Relation == relation {
+			v.Relation = relation
+		}
+	}
 }
 
 // maybeClose records a closing when the event just applied left no run of the cycle open.
@@ -437,13 +511,16 @@ func (t *Thread) stageRetried(e event.Event, d event.StageRetried) {
 	switch d.Stage {
 	case event.StageAutopilot:
 		t.LastSettled = e.Seq
-	case event.StageClose: // whatever the newest closing still lacks
+	case event.StageClose: // whatever the newest closing still lacks; a person has what failed done again too
 		c.retriedBy = d.By
 		before := c.Newest()
 		c.retried = true
 		closing := t.newClosing(c, e)
 		if before != nil {
 			closing.Steps, closing.Fresh = before.Remaining(), before.Fresh
+			if d.By == ByPerson {
+				closing.Steps = before.lacking()
+			}
 		}
 	default:
 		c.retried, c.retriedBy = true, d.By

@@ -299,7 +299,7 @@ func (w *world) close(e event.Event) {
 
 // person does one thing at random. Refusals are part of the game.
 func (w *world) person() {
-	switch w.rng.IntN(18) {
+	switch w.rng.IntN(19) {
 	case 0, 1, 2:
 		_ = w.do(Start{Access: w.access})
 	case 3:
@@ -350,6 +350,13 @@ func (w *world) person() {
 		if line := w.thread.Pending(); len(line) > 0 {
 			_ = w.do(DismissQuestion{ID: line[w.rng.IntN(len(line))].ID})
 		}
+	case 18: // a message that a worker could not read, about anything
+		stages := []string{event.StageRun, event.StageAutopilot, event.StageDistill, event.StageJudge, event.StageClose}
+		entity := w.anyRun()
+		if w.rng.IntN(3) == 0 {
+			entity = strconv.Itoa(1 + w.rng.IntN(len(w.thread.Cycles)+1))
+		}
+		_ = w.do(PutBack{Stage: stages[w.rng.IntN(len(stages))], Entity: entity, Run: text.ID("again", strconv.Itoa(len(w.log))), Access: w.access})
 	}
 }
 

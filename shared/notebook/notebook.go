@@ -2,11 +2,14 @@ package notebook
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/factstream/factstream/jetstream/projector"
 	"github.com/factstream/factstream/shared/event"
+	"github.com/factstream/factstream/shared/text"
 )
 
 // Message is one message of the notebook stream.
@@ -19,9 +22,15 @@ type Notebook struct {
 	recent  map[string][]appended
 	bad     []BadEvent
 	badSeen int
+
+	withoutExcerpts bool // of the literal parts of reports behind the facts, which only those need who show them
 }
 
-// BadEvent is a message that could not be applied: it is passed, and shown to whoever runs the system.
+// ErrUnknownType: an event of the notebook is of a type, or of a version of one, that this program does not know. It is kept, and every fold passes it over;
+// a program that knows it applies it.
+var ErrUnknownType = errors.New("a type that this version does not know")
+
+// BadEvent is a message that could not be applied: it is passed over, and shown to whoever runs the system.
 type BadEvent struct {
 	Seq     uint64    `json:"seq"`
 	Subject string    `json:"subject"`
@@ -47,7 +56,8 @@ func NewNotebook() *Notebook {
 }
 
 // Apply folds one message. What it gives is the event for whoever projects further, and false when the message is no event, has been seen before, or
-// could not be applied; such a message only moves the thread's position.
+// could not be applied; such a message only moves the thread's position. So does an event of an unknown type (true): a bad event too, unless it is one
+// of somebody else's (ext.).
 func (n *Notebook) Apply(m Message) (event.Event, bool) {
 	e, err := event.Parse(m.Subject, m.Data)
 	e.Seq, e.Stored, e.Original = m.Seq, m.Time, cmp.Or(m.Original, m.Seq)
@@ -64,12 +74,36 @@ func (n *Notebook) Apply(m Message) (event.Event, bool) {
 		return e, false
 	}
 	n.remember(e)
+	if n.withoutExcerpts {
+		dropExcerpts(e)
+	}
+	if UnknownType(e) {
+		n.reject(m, fmt.Errorf("%w: %q on %s", ErrUnknownType, text.Truncate(e.Type, 80), m.Subject))
+	}
 	if err := evolve(t, e); err != nil {
 		n.reject(m, err)
 		t.Seq = m.Seq
 		return e, false
 	}
 	return e, true
+}
+
+// dropExcerpts takes the excerpts from an event that nobody else has.
+func dropExcerpts(e event.Event) {
+	if d, ok := e.Data.(event.FactsDistilled); ok {
+		for i := range d.Facts {
+			d.Facts[i].Excerpt = nil
+		}
+		for i := range d.Support {
+			d.Support[i].Excerpt = nil
+		}
+	}
+}
+
+// UnknownType says that an event is of the notebook's own families and yet of a type that this version does not know.
+func UnknownType(e event.Event) bool {
+	_, unknown := e.Data.(event.Unknown)
+	return unknown && !strings.HasPrefix(e.Kind(), "ext.")
 }
 
 // evolve keeps one event that cannot be applied from ending the process that reads it.

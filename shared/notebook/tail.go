@@ -12,8 +12,10 @@ import (
 	"github.com/factstream/factstream/jetstream/topology"
 )
 
-// Tail is the notebook of a process: the stream folded in memory, from the first message on, once.
+// Tail is the notebook of a process: the stream folded in memory, from the first message on, once. It stays there for as long as the process does, so that
+// it has no texts that no decision reads: its facts are without excerpts, and Completed reads again what a run brought.
 type Tail struct {
+	js        jetstream.JetStream
 	projector *projector.Projector
 
 	mu       sync.RWMutex
@@ -23,7 +25,8 @@ type Tail struct {
 
 // NewTail makes a tail at the beginning of the stream. Nothing is read before Run.
 func NewTail(js jetstream.JetStream, log zerolog.Logger) *Tail {
-	t := &Tail{notebook: NewNotebook(), changed: make(chan struct{})}
+	t := &Tail{js: js, notebook: NewNotebook(), changed: make(chan struct{})}
+	t.notebook.withoutExcerpts = true
 	t.projector = projector.New(js, projector.Config{Stream: topology.Notebook, Handler: t.apply, Logger: log})
 	return t
 }

@@ -5,6 +5,7 @@
 package notebook
 
 import (
+	"encoding/json"
 	"time"
 
 	"github.com/factstream/factstream/shared/event"
@@ -58,6 +59,7 @@ type Thread struct {
 	Ledger    ledger.Ledger
 	Runs      map[string]*Run
 	RunIDs    []string // in order of request
+	Sources   map[string]*Source
 	Cycles    []*Cycle // cycle n is Cycles[n-1]
 	Questions map[string]*Question
 	QIDs      []string // in order of appearance, the root first
@@ -83,10 +85,10 @@ type Run struct {
 	Seq       uint64 // of the trigger of the call: run.requested, or the stage.retried that asks for it again
 	Attempts  []Attempt
 	Status    string // requested, running, completed, failed, withdrawn
-	Completed *event.RunCompleted
+	Completed *Completion
 	Failure   *event.RunFailed
 	Ended     time.Time
-	EndSeq    uint64
+	EndSeq    uint64 // of its terminal event
 	Deleted   bool
 
 	Open  bool // from its latest trigger until the event that ends that generation
@@ -99,7 +101,33 @@ type Run struct {
 	Judged     *Outcome
 	Failed     map[string]Failed // stages of the current generation that failed
 	Lost       map[string]int    // retries of a stage by the sweeper since its last outcome
-	Facts      *event.FactsDistilled
+
+	LeftOut           int // acceptable facts over the limit of a run, at its newest distillation
+	UnresolvedMarkers int
+}
+
+// Completion is what the state keeps of a run's answer. What the answer says (its report, metadata, pages and gaps: up to 256 KiB a run) would stay in the
+// memory of every process for ever; it is in the event at the run's EndSeq, and who needs it has it read again (Tail.Completed).
+type Completion struct {
+	Attempt  int
+	Cost     int // credits spent
+	Dollars  float64
+	Pages    int // how many it cites
+	Events   int // of the provider
+	Usage    json.RawMessage
+	Warnings []string
+	Replayed bool
+	Kept     []event.Blob // by reference: all that it has outside the event
+}
+
+// Source is a page as the thread knows it: as it was first cited; later citations fill in what the earlier ones lack.
+type Source struct {
+	ID          string
+	URL         string
+	Title       string
+	PublishedAt *time.Time
+
+	ofFact *event.Source // as the newest fact names it
 }
 
 // Outcome is the newest outcome of a stage.
@@ -206,6 +234,17 @@ func (c *Closing) Remaining() []string {
 	return left
 }
 
+// lacking lists the steps without an outcome, in order: those that remain and those that failed.
+func (c *Closing) lacking() []string {
+	var left []string
+	for _, step := range c.Steps {
+		if _, done := c.Done[step]; !done {
+			left = append(left, step)
+		}
+	}
+	return left
+}
+
 // Newest is the last closing, nil before the first.
 func (c *Cycle) Newest() *Closing {
 	if len(c.Closings) == 0 {
@@ -233,7 +272,8 @@ type Question struct {
 type Fact struct {
 	event.Fact
 	Run       string // that added it; empty for a fact added by hand
-	Seq       uint64
+	Seq       uint64 // of the event that added it
+	Rank      int    // its place in that event, from 0
 	At        time.Time
 	Engine    string
 	Replayed  bool
@@ -249,7 +289,7 @@ type Fact struct {
 type Support struct {
 	Run     string
 	Source  *event.Source
-	Excerpt *event.Excerpt
+	Excerpt *event.Excerpt // nil in a Tail
 }
 
 // Active says that the fact counts: neither dropped, removed nor dismissed.

@@ -5,15 +5,16 @@ package progress
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/factstream/factstream/jetstream/topology"
+	"github.com/factstream/factstream/shared/text"
 )
 
 // The states of a step that is under way. That one is done or failed is told by events, not here.
@@ -39,21 +40,18 @@ type Entry struct {
 const (
 	// every is the least time between two writes of a step in the same state.
 	every = 500 * time.Millisecond
-	// patience is how long a write may hold up the step that makes it, respite how long none is tried after one failed.
-	patience = 500 * time.Millisecond
-	respite  = 5 * time.Second
 	// forget is when the time of a step's last write is of no more use: the bucket's time to live.
 	forget = time.Minute
 )
 
 // Board is the bucket of progress. It may be used by several goroutines.
 type Board struct {
+	nc     *nats.Conn
 	bucket jetstream.KeyValue
 	now    func() time.Time
 
-	mu     sync.Mutex
-	last   map[string]written
-	resume time.Time // no write is tried before
+	mu   sync.Mutex
+	last map[string]written
 }
 
 type written struct {
@@ -67,29 +65,31 @@ func Open(ctx context.Context, js jetstream.JetStream, now func() time.Time) (*B
 	if err != nil {
 		return nil, fmt.Errorf("open the bucket %s: %w", topology.BucketProgress, err)
 	}
-	return &Board{bucket: bucket, now: now, last: map[string]written{}}, nil
+	return &Board{nc: js.Conn(), bucket: bucket, now: now, last: map[string]written{}}, nil
 }
 
 // Write notes what stage of entity (a run's id or a cycle's number) of thread is doing. It is left out when the same
-// state was written less than half a second ago, or a write failed a moment ago, and it never takes longer than half a
-// second: no step fails or waits because of it.
+// state was written less than half a second ago, when the bus is away, when ctx has ended, and when a name cannot stand in a key. It waits for
+// nothing and nobody learns whether the bus took it: no step fails or waits because of it.
 func (b *Board) Write(ctx context.Context, thread, entity, stage string, state State) {
+	for _, name := range []string{thread, entity, stage} {
+		if !text.ValidToken(name) {
+			return
+		}
+	}
 	key := thread + "." + entity + "." + stage
-	if !b.due(key, state.State) {
+	if ctx.Err() != nil || !b.nc.IsConnected() || !b.due(key, state.State) {
 		return
 	}
 	body, err := json.Marshal(state)
 	if err != nil {
 		return // a time that JSON cannot express
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	if _, err := b.bucket.Put(ctx, key, body); err != nil && !errors.Is(err, jetstream.ErrInvalidKey) {
-		b.mu.Lock()
-		b.resume = b.now().Add(respite)
-		b.mu.Unlock()
-	}
+	_ = b.nc.Publish(subject(key), body)
 }
+
+// subject is what the bucket stores a key under. Published to without asking for an answer, it is stored all the same.
+func subject(key string) string { return "$KV." + topology.BucketProgress + "." + key }
 
 // Read returns what the steps of thread are doing, in the order in which they were last heard of.
 func (b *Board) Read(ctx context.Context, thread string) ([]Entry, error) {
@@ -121,9 +121,6 @@ func (b *Board) due(key, state string) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.now()
-	if now.Before(b.resume) {
-		return false
-	}
 	if last, ok := b.last[key]; ok && last.state == state && now.Sub(last.at) < every {
 		return false
 	}

@@ -51,54 +51,74 @@ func TestStepsOfAThreadAreRead(t *testing.T) {
 	board.Write(t.Context(), "t1", "1", "brief", running)
 	board.Write(t.Context(), "t11", "r1", "distill", running)
 
-	entries, err = board.Read(t.Context(), "t1")
-	require.NoError(t, err)
-	require.Equal(t, []Entry{{"r1", "distill", waiting}, {"1", "brief", running}}, entries)
+	require.Equal(t, []Entry{{"r1", "distill", waiting}, {"1", "brief", running}}, readUntil(t, board, "t1", func(entries []Entry) bool { return len(entries) == 2 }))
 }
 
 func TestWritesAreRareExceptWhenTheStateChanges(t *testing.T) {
 	t.Parallel()
 	board, c, _ := setup(t)
-	text := func() string {
-		entries, err := board.Read(t.Context(), "t1")
-		require.NoError(t, err)
-		require.Len(t, entries, 1)
-		return entries[0].Text
-	}
 	write := func(state, text string) {
 		board.Write(t.Context(), "t1", "r1", "distill", State{State: state, Text: text})
 	}
+	// shows waits until the board has a text, and wants it to be the n-th that was written.
+	shows := func(text string, n uint64) {
+		require.Equal(t, text, readUntil(t, board, "t1", func(entries []Entry) bool { return len(entries) == 1 && entries[0].Text == text })[0].Text)
+		entry, err := board.bucket.Get(t.Context(), "t1.r1.distill")
+		require.NoError(t, err)
+		require.Equal(t, n, entry.Revision())
+	}
 	write(Running, "1")
-	write(Running, "2")
-	require.Equal(t, "1", text(), "too soon")
+	write(Running, "2") // too soon
 	c.advance(every)
 	write(Running, "3")
-	require.Equal(t, "3", text())
-	write(Waiting, "4")
-	require.Equal(t, "4", text(), "another state")
+	shows("3", 2)
+	write(Waiting, "4") // another state
+	shows("4", 3)
 
 	c.advance(forget)
 	board.Write(t.Context(), "t2", "r1", "distill", State{State: Running})
 	require.Len(t, board.last, 1, "old times are forgotten")
 }
 
-func TestWithoutABusNoStepFailsOrWaits(t *testing.T) {
+func TestWhatIsOverOrCannotStandInAKeyIsLeftOut(t *testing.T) {
 	t.Parallel()
-	board, c, server := setup(t)
-	board.Write(t.Context(), "bad thread", "", "", State{})
-	require.False(t, c.now().Before(board.resume), "a bad name is no reason to pause")
-
-	server.Shutdown()
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-	defer cancel()
-	for range 1000 {
-		board.Write(ctx, "t1", "r1", "distill", State{State: Running})
-		c.advance(time.Millisecond)
+	board, _, _ := setup(t)
+	for _, names := range [][3]string{{"bad thread", "r1", "distill"}, {"t1", "", "distill"}, {"t1", "r1", ">"}, {"t1", "r1.x", "distill"}} {
+		board.Write(t.Context(), names[0], names[1], names[2], State{State: Running})
 	}
-	require.NoError(t, ctx.Err(), "only the first may take its half second")
-	require.True(t, c.now().Before(board.resume))
-	c.advance(respite)
-	require.True(t, board.due("t1.r1.distill", Running), "then it is tried again")
+	over, end := context.WithCancel(t.Context())
+	end()
+	board.Write(over, "t1", "r1", "distill", State{State: Running})
+	require.Empty(t, board.last)
+	board.Write(t.Context(), "t1", "r1", "distill", State{State: Running})
+	readUntil(t, board, "t1", func(entries []Entry) bool { return len(entries) == 1 })
+	status, err := board.bucket.Status(t.Context())
+	require.NoError(t, err)
+	require.EqualValues(t, 1, status.Values())
+}
+
+func TestWithoutABusNothingIsWritten(t *testing.T) {
+	t.Parallel()
+	board, _, server := setup(t)
+	server.Shutdown()
+	require.Eventually(t, func() bool { return !board.nc.IsConnected() }, bustest.Patience, 10*time.Millisecond)
+	board.Write(t.Context(), "t1", "r1", "distill", State{State: Running})
+	require.Empty(t, board.last, "it is due as soon as the bus is back")
+	buffered, err := board.nc.Buffered()
+	if err == nil {
+		require.Zero(t, buffered, "and does not come late")
+	}
+}
+
+// readUntil returns the entries of a thread once they are as they should be: a write waits for nothing.
+func readUntil(t *testing.T, board *Board, thread string, right func([]Entry) bool) (entries []Entry) {
+	t.Helper()
+	require.Eventually(t, func() bool {
+		var err error
+		entries, err = board.Read(t.Context(), thread)
+		return err == nil && right(entries)
+	}, bustest.Patience, 10*time.Millisecond)
+	return entries
 }
 
 func TestWhatAnotherVersionWroteIsLeftOut(t *testing.T) {

@@ -10,12 +10,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"strconv"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/factstream/factstream/jetstream/document"
 	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/shared/config"
 )
@@ -117,9 +117,13 @@ func Open(ctx context.Context, js jetstream.JetStream, cfg config.Config) (*Stor
 // Load returns what is saved, now. When keys cannot be read the error holds a *KeyError for each (errors.As finds the
 // first), and everything else is returned as it is saved. Any other error means that the bus did not answer.
 func (s *Store) Load(ctx context.Context) (Saved, error) {
-	doc, _, err := s.read(ctx)
+	body, _, err := document.Read(ctx, s.bucket, documentKey)
 	if err != nil {
-		return Saved{}, err
+		return Saved{}, fmt.Errorf("load the settings: %w", err)
+	}
+	doc, err := parse(body)
+	if err != nil {
+		return Saved{}, fmt.Errorf("load the settings: %w", err)
 	}
 	saved := doc.saved()
 	var unreadable []error
@@ -143,45 +147,42 @@ func (s *Store) Load(ctx context.Context) (Saved, error) {
 	return saved, errors.Join(unreadable...)
 }
 
+// Changed is when something was saved last; the zero time when nothing ever was.
+func (s *Store) Changed(ctx context.Context) (time.Time, error) {
+	entry, err := s.bucket.Get(ctx, documentKey)
+	switch {
+	case errors.Is(err, jetstream.ErrKeyNotFound):
+		return time.Time{}, nil
+	case err != nil:
+		return time.Time{}, fmt.Errorf("load the settings: %w", err)
+	}
+	return entry.Created(), nil
+}
+
 // Save makes the changes of patch and nothing else, also when another process saves at the same time. A value that is
 // not allowed is a *config.Error naming its field, and then nothing is saved.
 func (s *Store) Save(ctx context.Context, patch Patch) error {
 	if err := patch.check(); err != nil {
 		return err
 	}
-	for {
-		doc, revision, err := s.read(ctx)
+	err := document.Change(ctx, s.bucket, documentKey, func(old []byte) ([]byte, error) {
+		doc, err := parse(old)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		if err := patch.apply(&doc, s.keys); err != nil {
-			return fmt.Errorf("save the settings: %w", err)
+			return nil, err
 		}
-		body, err := json.Marshal(doc)
-		if err != nil {
-			return fmt.Errorf("save the settings: %w", err)
-		}
-		if revision == 0 {
-			_, err = s.bucket.Create(ctx, document, body)
-		} else {
-			_, err = s.bucket.Update(ctx, document, body, revision)
-		}
-		if !conflict(err) {
-			if err != nil {
-				return fmt.Errorf("save the settings: %w", err)
-			}
-			return nil
-		}
-		select { // somebody else saved: their changes are read before ours are made
-		case <-ctx.Done():
-			return fmt.Errorf("save the settings: %w", ctx.Err())
-		case <-time.After(rand.N(20 * time.Millisecond)):
-		}
+		return json.Marshal(doc)
+	})
+	if err != nil {
+		return fmt.Errorf("save the settings: %w", err)
 	}
+	return nil
 }
 
-// document is the one key of the bucket, so that all that is saved at once is seen at once.
-const document = "settings"
+// documentKey is the one key of the bucket that this package has, so that all that is saved at once is seen at once.
+const documentKey = "settings"
 
 // The names that saved keys are bound to.
 const (
@@ -211,26 +212,15 @@ func (d savedDocument) saved() Saved {
 	}
 }
 
-// read returns the document and its revision, 0 when there is none.
-func (s *Store) read(ctx context.Context) (savedDocument, uint64, error) {
-	var doc savedDocument
-	entry, err := s.bucket.Get(ctx, document)
-	if errors.Is(err, jetstream.ErrKeyNotFound) {
-		return doc, 0, nil
+// parse reads the document; nil is an empty one.
+func parse(body []byte) (doc savedDocument, err error) {
+	if body == nil {
+		return doc, nil
 	}
-	if err != nil {
-		return doc, 0, fmt.Errorf("load the settings: %w", err)
+	if err := json.Unmarshal(body, &doc); err != nil {
+		return doc, fmt.Errorf("what is saved cannot be read: %w", err)
 	}
-	if err := json.Unmarshal(entry.Value(), &doc); err != nil {
-		return doc, 0, fmt.Errorf("load the settings: what is saved cannot be read: %w", err)
-	}
-	return doc, entry.Revision(), nil
-}
-
-func conflict(err error) bool {
-	var api jetstream.JetStreamError
-	return errors.Is(err, jetstream.ErrKeyExists) ||
-		errors.As(err, &api) && api.APIError() != nil && api.APIError().ErrorCode == jetstream.JSErrCodeStreamWrongLastSequence
+	return doc, nil
 }
 
 func or[T any](saved *T, otherwise T) T {

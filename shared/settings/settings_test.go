@@ -14,6 +14,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/factstream/factstream/jetstream/bustest"
+	"github.com/factstream/factstream/jetstream/document"
 	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/config/testenv"
@@ -100,7 +101,7 @@ func TestKeysAreEncryptedWhereTheyAreKept(t *testing.T) {
 	t.Parallel()
 	b := setup(t)
 	require.NoError(t, b.store.Save(t.Context(), Patch{TabstackKey: Set[config.Secret]("hush-hush"), BraveKey: Set[config.Secret]("hush-hush")}))
-	entry, err := bustest.Bucket(t, b.js, topology.BucketSettings).Get(t.Context(), document)
+	entry, err := bustest.Bucket(t, b.js, topology.BucketSettings).Get(t.Context(), documentKey)
 	require.NoError(t, err)
 	require.NotContains(t, string(entry.Value()), "hush")
 	var doc savedDocument
@@ -135,16 +136,18 @@ func TestAnUnreadableKeyIsAnErrorAndNeverNoKey(t *testing.T) {
 			require.NoError(t, os.WriteFile(b.cfg.KeyFile, []byte("hello"), 0o600))
 		}, ErrKeyFile},
 		"a saved key put under another name": {func(t *testing.T, b bundle) {
-			doc, revision, err := b.store.read(t.Context())
+			body, revision, err := document.Read(t.Context(), b.store.bucket, documentKey)
+			require.NoError(t, err)
+			doc, err := parse(body)
 			require.NoError(t, err)
 			doc.BraveKey, doc.TabstackKey = doc.TabstackKey, doc.BraveKey
-			body, err := json.Marshal(doc)
+			body, err = json.Marshal(doc)
 			require.NoError(t, err)
-			_, err = b.store.bucket.Update(t.Context(), document, body, revision)
+			_, err = b.store.bucket.Update(t.Context(), documentKey, body, revision)
 			require.NoError(t, err)
 		}, ErrUnreadable},
 		"a damaged key": {func(t *testing.T, b bundle) {
-			_, err := b.store.bucket.PutString(t.Context(), document, `{"tabstack_key":"AAAA","depth":7}`)
+			_, err := b.store.bucket.PutString(t.Context(), documentKey, `{"tabstack_key":"AAAA","depth":7}`)
 			require.NoError(t, err)
 		}, ErrUnreadable},
 	} {

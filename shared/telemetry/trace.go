@@ -6,7 +6,6 @@ package telemetry
 import (
 	"context"
 	"crypto/rand"
-	"net/http"
 
 	"github.com/nats-io/nats.go"
 	"go.opentelemetry.io/otel/propagation"
@@ -22,11 +21,6 @@ func Inject(ctx context.Context, header nats.Header) {
 // trace. A handler calls it once, and what it publishes with that ctx belongs to the same trace.
 func Extract(ctx context.Context, header nats.Header) context.Context {
 	return child(w3c.Extract(ctx, natsCarrier(header)))
-}
-
-// ExtractHTTP is Extract for the headers of an HTTP request.
-func ExtractHTTP(ctx context.Context, header http.Header) context.Context {
-	return child(w3c.Extract(ctx, propagation.HeaderCarrier(header)))
 }
 
 // TraceID is the trace that ctx belongs to, 32 hexadecimal digits for logs; "" when it belongs to none.

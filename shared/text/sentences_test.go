@@ -1,14 +1,17 @@
 package text
 
 import (
+	"fmt"
+	"math"
 	"strings"
 	"testing"
-	"time"
 	"unicode/utf8"
 
 	"github.com/rivo/uniseg"
 	"github.com/stretchr/testify/assert"
 	"github.com/stretchr/testify/require"
+
+	"github.com/factstream/factstream/shared/text/texttest"
 )
 
 func texts(sentences []Sentence) []string {
@@ -301,7 +304,7 @@ func hostile(size int) map[string]string {
 		out[unit] = strings.Repeat(unit, size/len(unit))
 	}
 	var fences strings.Builder
-	for n := 300; n > 3; n-- {
+	for n := int(math.Sqrt(0.75 * float64(size))); n > 3; n-- {
 		fences.WriteString(strings.Repeat("`", n) + "\n")
 	}
 	out["falling fences"] = fences.String() + strings.Repeat("a\n", (size-fences.Len())/2)
@@ -313,21 +316,19 @@ func hostile(size int) map[string]string {
 func TestTextOfAnyKindTakesLinearTime(t *testing.T) {
 	t.Parallel()
 	const size = 120_000
-	for name, in := range hostile(size) {
-		for what, run := range map[string]func(){
-			"Sentences":     func() { Sentences(in) },
-			"StripMarkers":  func() { StripMarkers(in) },
-			"Passages":      func() { Passages(in) },
-			"Markers":       func() { Markers(in) },
-			"Words":         func() { Words(in) },
-			"Chunks":        func() { Chunks([]Sentence{{End: len(in), Text: in}}, 12_000) },
-			"CanonicalURL":  func() { _, _ = CanonicalURL("https://example.com/" + in + "?" + in) },
-			"CanonicalHost": func() { _, _ = CanonicalURL("https://" + in) },
-		} {
-			began := time.Now()
-			run()
-			// Quadratic time would be minutes; the limit leaves room for a busy machine.
-			assert.Less(t, time.Since(began), 3*time.Second, "%s of %q", what, name)
+	texts := map[int]map[string]string{size: hostile(size), size / 4: hostile(size / 4)}
+	for what, run := range map[string]func(in string){
+		"Sentences":     func(in string) { Sentences(in) },
+		"StripMarkers":  func(in string) { StripMarkers(in) },
+		"Passages":      func(in string) { Passages(in) },
+		"Markers":       func(in string) { Markers(in) },
+		"Words":         func(in string) { Words(in) },
+		"Chunks":        func(in string) { Chunks([]Sentence{{End: len(in), Text: in}}, 12_000) },
+		"CanonicalURL":  func(in string) { _, _ = CanonicalURL("https://example.com/" + in + "?" + in) },
+		"CanonicalHost": func(in string) { _, _ = CanonicalURL("https://" + in) },
+	} {
+		for name := range texts[size] {
+			texttest.Linear(t, fmt.Sprintf("%s of %q", what, name), size, func(size int) { run(texts[size][name]) })
 		}
 	}
 }

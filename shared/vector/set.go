@@ -73,9 +73,6 @@ func (s *Set) Vector(id string) ([]float32, bool) {
 // Len returns how many vectors the set holds.
 func (s *Set) Len() int { return len(s.ids) }
 
-// Dim returns how many components its vectors have; 0 while that is open.
-func (s *Set) Dim() int { return s.dim }
-
 func (s *Set) row(i int) []float32 {
 	return s.data[i*s.dim : (i+1)*s.dim : (i+1)*s.dim]
 }

@@ -84,7 +84,6 @@ func TestSetKeepsOneVectorPerID(t *testing.T) {
 	require.NoError(t, s.Add("c", []float32{1, 1}))
 	require.NoError(t, s.Add("a", []float32{0, -1}), "replaced")
 	assert.Equal(t, 3, s.Len())
-	assert.Equal(t, 2, s.Dim())
 	hits, err = TopK([]float32{0, 5}, &s, 10, -1)
 	require.NoError(t, err)
 	assert.Equal(t, []string{"b", "c", "a"}, []string{hits[0].ID, hits[1].ID, hits[2].ID})

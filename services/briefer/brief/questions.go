@@ -2,6 +2,7 @@ package brief
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -33,6 +34,10 @@ func (b *Briefer) plan(ctx context.Context, c closing, m *engine.Engine) (notebo
 	if err := b.read(c, func(t *notebook.Thread, cycle *notebook.Cycle) { s = situationOf(t, cycle) }); err != nil {
 		return nil, err
 	}
+	var err error
+	if s.task.Gaps, err = b.gaps(ctx, c.thread, s.completed); err != nil {
+		return nil, err
+	}
 	out := notebook.ProposeQuestions{ClosingStep: c.step(), Proposed: event.QuestionsProposed{Engine: m.Info.Engine}}
 	if s.parent == "" { // nothing was learnt that a question could follow up
 		return out, nil
@@ -61,6 +66,18 @@ func (b *Briefer) plan(ctx context.Context, c closing, m *engine.Engine) (notebo
 		})
 	}
 	return out, nil
+}
+
+// gaps reads what the providers of some runs found missing. A run whose answer is gone has none to tell.
+func (b *Briefer) gaps(ctx context.Context, thread string, runs []string) (gaps []string, err error) {
+	for _, run := range runs {
+		completed, err := b.Tail.Completed(ctx, thread, run)
+		if err != nil && !errors.Is(err, notebook.ErrNoAnswer) {
+			return nil, fmt.Errorf("read the gaps that run %s left: %w", run, err)
+		}
+		gaps = append(gaps, completed.Gaps...)
+	}
+	return gaps, nil
 }
 
 // proposals are what one call gave.
@@ -103,10 +120,11 @@ func (b *Briefer) propose(ctx context.Context, m *engine.Engine, s situation, pa
 
 // situation is what a plan is made from.
 type situation struct {
-	task   model.QuestionsTask
-	known  []string // every question of the thread
-	parent string   // the run that the questions follow; empty when no run of the cycle completed
-	depth  int      // of the questions
+	task      model.QuestionsTask // but for its gaps
+	completed []string            // runs of the cycle that may have left gaps
+	known     []string            // every question of the thread
+	parent    string              // the run that the questions follow; empty when no run of the cycle completed
+	depth     int                 // of the questions
 }
 
 // situationOf reads the situation at the end of a cycle. It is pure. The task is cut to what a prompt shows by package model,
@@ -124,7 +142,7 @@ func situationOf(t *notebook.Thread, cycle *notebook.Cycle) situation {
 		if depth := r.Requested.Depth + 1; depth > s.depth { // the deepest run of the cycle, so that no follow-up seems less deep than it is
 			s.parent, s.depth = r.ID, depth
 		}
-		s.task.Gaps = append(s.task.Gaps, r.Completed.Gaps...)
+		s.completed = append(s.completed, id)
 	}
 	for _, id := range t.FactIDs {
 		if f := t.Facts[id]; f.Active() && slices.Contains(cycle.Runs, f.Run) {

@@ -22,7 +22,7 @@ func TestAPlanIsMadeFromWhatTheCycleFoundAndTheThreadKnows(t *testing.T) {
 	th.Pairs[th.PairIDs[0]].Run = "run0"
 	disputing(th, rises, falls)
 	th.Runs["failed"] = &notebook.Run{ID: "failed"}
-	th.Runs["run1"] = &notebook.Run{ID: "run1", Requested: event.RunRequested{Depth: 2}, Completed: &event.RunCompleted{Gaps: []string{"No safety data."}}}
+	th.Runs["run1"] = &notebook.Run{ID: "run1", Requested: event.RunRequested{Depth: 2}, Completed: &notebook.Completion{}}
 	th.Coverage = &notebook.Coverage{CoverageMapped: event.CoverageMapped{Topics: []event.Topic{
 		{ID: "a", Name: "Durability", Facts: []string{old.ID, rises.ID, falls.ID}},
 		{ID: "b", Name: "Cost", Facts: []string{costs.ID, gone.ID}},
@@ -35,9 +35,10 @@ func TestAPlanIsMadeFromWhatTheCycleFoundAndTheThreadKnows(t *testing.T) {
 	s := situationOf(th, &notebook.Cycle{ID: 2, Runs: []string{"failed", "run1"}})
 	require.Equal(t, "run1", s.parent)
 	require.Equal(t, 3, s.depth)
+	require.Equal(t, []string{"run1"}, s.completed, "whose gaps are read")
 	require.Equal(t, []string{question, "Dismissed?", "Asked?"}, s.known)
 	require.Equal(t, model.QuestionsTask{
-		Root: question, Facts: []string{rises.Statement, falls.Statement, costs.Statement}, Gaps: []string{"No safety data."},
+		Root: question, Facts: []string{rises.Statement, falls.Statement, costs.Statement},
 		Contradictions: []model.StatementPair{{A: rises.Statement, B: falls.Statement}, {A: old.Statement, B: costs.Statement}},
 		ThinTopics:     []string{"Cost"}, Asked: []string{"Dismissed?", "Asked?"}, Max: notebook.MaxQuestions + spares,
 	}, s.task)

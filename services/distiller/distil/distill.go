@@ -65,7 +65,10 @@ const (
 
 // distill reads the report of a run, asks for the facts of every chunk, and keeps the surest of all.
 func (d *Distiller) distill(ctx context.Context, run engine.Run, m *engine.Engine) (notebook.Command, error) {
-	completed, question := d.completed(run)
+	completed, question, err := d.completed(ctx, run)
+	if err != nil {
+		return nil, err
+	}
 	report, err := d.report(ctx, completed)
 	if err != nil {
 		return nil, err
@@ -92,13 +95,23 @@ func (d *Distiller) distill(ctx context.Context, run engine.Run, m *engine.Engin
 }
 
 // completed is what the run brought, and the question that it answers.
-func (d *Distiller) completed(run engine.Run) (completed event.RunCompleted, question string) {
+func (d *Distiller) completed(ctx context.Context, run engine.Run) (completed event.RunCompleted, question string, err error) {
 	d.Tail.View(run.Thread, func(t *notebook.Thread) {
-		if r := t.Runs[run.ID]; r != nil && r.Completed != nil {
-			completed, question = *r.Completed, r.Requested.Text
+		if r := t.Runs[run.ID]; r != nil {
+			question = r.Requested.Text
 		}
 	})
-	return completed, question
+	if completed, delivered := run.Asks.Data.(event.RunCompleted); delivered {
+		return completed, question, nil
+	}
+	completed, err = d.Tail.Completed(ctx, run.Thread, run.ID)
+	switch {
+	case errors.Is(err, notebook.ErrNoAnswer): // of a thread that was deleted, the step is not wanted any more
+		return completed, question, worker.GiveUp(classReportMissing, fmt.Errorf("what the run brought is not in the stream any more: %w", err))
+	case err != nil:
+		return completed, question, fmt.Errorf("read what the run brought: %w", err)
+	}
+	return completed, question, nil
 }
 
 // report is the Markdown of the run. A report that is gone, or is not what was kept, ends the stage.

@@ -61,14 +61,18 @@ func start(t *testing.T, d *distil.Distiller) (stop func()) {
 // facts waits for the outcome of a run and gives it.
 func facts(t *testing.T, s *service.Service, run string) (out event.FactsDistilled) {
 	t.Helper()
+	var seq uint64
 	servicetest.Until(t, s, thread, func(th *notebook.Thread) bool {
 		r := th.Runs[run]
 		if r.Distilled == nil || len(r.Failed) > 0 {
 			return len(r.Failed) > 0
 		}
-		out = *r.Facts
+		seq = r.Distilled.Seq
 		return true
 	})
+	if seq != 0 {
+		out = servicetest.Event[event.FactsDistilled](t, s, seq)
+	}
 	require.NotEmpty(t, out.Engine, "the stage failed: %+v", failure(s, run))
 	return out
 }
@@ -432,6 +436,26 @@ func TestAReportThatIsNotThereEndsTheStage(t *testing.T) {
 	require.Equal(t, "report_missing", failed(t, s, "nonsense").Class)
 }
 
+// A stage that is done again reads its event again. When that is gone from the stream, the stage ends and says so.
+func TestAnAnswerThatIsGoneFromTheStreamEndsTheStage(t *testing.T) {
+	t.Parallel()
+	bus, s, d := setup(t, "extractive")
+	start(t, d)
+	enginetest.CompleteWith(t, s, thread, "gone", servicetest.Access, enginetest.Completed(thread, twoPages))
+	facts(t, s, "gone")
+	servicetest.Append(t, s, thread, notebook.FailStage{Stage: event.StageJudge, Entity: "gone", Class: event.ClassModelAway, Reason: "It was away."})
+	servicetest.Append(t, s, thread, notebook.Settle{ClosingStep: notebook.ClosingStep{Cycle: 1}})
+	var answer uint64
+	s.Tail.View(thread, func(th *notebook.Thread) { answer = th.Runs["gone"].EndSeq })
+	stream, err := bus.JS.Stream(t.Context(), topology.Notebook)
+	require.NoError(t, err)
+	require.NoError(t, stream.DeleteMsg(t.Context(), answer))
+	servicetest.Append(t, s, thread, notebook.RetryStage{Stage: event.StageDistill, Entity: "gone"})
+	f := failed(t, s, "gone")
+	require.Equal(t, "report_missing", f.Class)
+	require.Contains(t, f.Reason, "not in the stream any more")
+}
+
 func TestAReportWithoutFactsIsAnOutcome(t *testing.T) {
 	t.Parallel()
 	_, s, d := setup(t, "extractive")
@@ -551,4 +575,27 @@ func TestAMessageThatIsNoEventIsKeptAmongTheDead(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, items, 1)
 	require.Equal(t, topology.Distil, items[0].Durable)
+}
+
+// What only bears the name of a run, while the run's own message is worked on, fails nothing of it.
+func TestAMalformedMessageOfARunAtWorkFailsNothing(t *testing.T) {
+	t.Parallel()
+	server := ollamatest.Start(t)
+	server.Respond(oneFactEach)
+	hold := make(chan struct{})
+	server.Script(ollamatest.Answer{Hold: hold})
+	bus, s, d := setup(t, "ollama", enginetest.Ollama(server))
+	start(t, d)
+	enginetest.Complete(t, s, thread, run, servicetest.Access, twoPages)
+	ollamatest.Soon(t, "the model is asked", func() bool { return len(server.Chats()) == 1 })
+	_, err := bus.JS.Publish(t.Context(), "run.completed."+thread+"."+run+".0", []byte("not JSON"))
+	require.NoError(t, err)
+	ollamatest.Soon(t, "the letter is kept", func() bool {
+		items, _, err := dead.List(t.Context(), bus.JS, 0, 10)
+		return err == nil && len(items) == 1
+	})
+	close(hold)
+	facts(t, s, run)
+	deliveries(t, bus.JS)
+	s.Tail.View(thread, func(t2 *notebook.Thread) { require.Empty(t, t2.Runs[run].Failed) })
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/factstream/factstream/jetstream/bustest"
 	"github.com/factstream/factstream/services/distiller/distil"
 	"github.com/factstream/factstream/shared/engine/enginetest"
 	"github.com/factstream/factstream/shared/event"
@@ -33,7 +34,7 @@ func TestAProcessIsKilledAtEveryPointOfAStep(t *testing.T) {
 			t.Parallel()
 			server := ollamatest.Start(t)
 			server.Respond(oneFactEach)
-			bus := servicetest.NewBus(t)
+			bus := servicetest.NewBus(t, bustest.Mortal)
 			s := bus.Open("gateway")
 			servicetest.Run(t, s)
 			enginetest.Create(t, s, thread, "auto", question)
@@ -54,7 +55,7 @@ func TestAProcessIsKilledAtEveryPointOfAStep(t *testing.T) {
 		t.Parallel()
 		server := ollamatest.Start(t)
 		server.Respond(func(ollamatest.ChatCall) ollamatest.Answer { return ollamatest.Answer{Content: "no"} })
-		bus := servicetest.NewBus(t)
+		bus := servicetest.NewBus(t, bustest.Mortal)
 		s := bus.Open("gateway")
 		servicetest.Run(t, s)
 		enginetest.Create(t, s, thread, "ollama", question)

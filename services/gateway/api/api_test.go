@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -13,18 +14,20 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/factstream/factstream/jetstream/bustest"
 	"github.com/factstream/factstream/services/gateway/api"
 	"github.com/factstream/factstream/services/gateway/gatewaytest"
 	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/config/testenv"
 	"github.com/factstream/factstream/shared/notebook"
+	"github.com/factstream/factstream/shared/progress"
 	"github.com/factstream/factstream/shared/service"
 	"github.com/factstream/factstream/shared/service/servicetest"
 )
 
 func TestMain(m *testing.M) {
 	testenv.Clear()
-	goleak.VerifyTestMain(m)
+	goleak.VerifyTestMain(bustest.Leaks(m))
 }
 
 // gateway is a running gateway with a bus of its own, and a client.
@@ -46,8 +49,14 @@ func start(t testing.TB, change ...func(*config.Config)) *gateway {
 
 func startOn(t testing.TB, bus *servicetest.Bus, change ...func(*config.Config)) *gateway {
 	t.Helper()
+	return startWith(t, bus, api.Options{CommandTimeout: servicetest.Wait, ProjectionWait: servicetest.Wait}, change...)
+}
+
+// startWith starts a gateway that waits as long as options say, where that is what a test is about.
+func startWith(t testing.TB, bus *servicetest.Bus, options api.Options, change ...func(*config.Config)) *gateway {
+	t.Helper()
 	s := bus.Open("gateway", append([]func(*config.Config){func(c *config.Config) { c.HTTP = "127.0.0.1:0" }}, change...)...)
-	server, err := api.Open(t.Context(), s, api.Options{CommandTimeout: 2 * time.Second, ProjectionWait: 500 * time.Millisecond})
+	server, err := api.Open(t.Context(), s, options)
 	require.NoError(t, err)
 	servicetest.Run(t, s, server.Parts()...)
 	return client(t, bus, s, server)
@@ -154,6 +163,16 @@ func (g *gateway) complete(thread, run string) {
 	g.t.Helper()
 	gatewaytest.Complete(g.t, g.service, thread, run)
 	g.caughtUp()
+}
+
+// progress shows what a step does, and waits until it can be read.
+func (g *gateway) progress(thread, entity, stage string, state progress.State) {
+	g.t.Helper()
+	g.service.Progress.Write(g.t.Context(), thread, entity, stage, state)
+	require.Eventually(g.t, func() bool {
+		entries, err := g.service.Progress.Read(g.t.Context(), thread)
+		return err == nil && slices.Contains(entries, progress.Entry{Entity: entity, Stage: stage, State: state})
+	}, servicetest.Wait, 5*time.Millisecond)
 }
 
 // caughtUp waits until reads see everything that was appended.

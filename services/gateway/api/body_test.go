@@ -89,7 +89,7 @@ func TestAStreamOutlivesTheTimeForABody(t *testing.T) {
 	t.Parallel()
 	bus := servicetest.NewBus(t)
 	s := bus.Open("gateway", func(c *config.Config) { c.HTTP = "127.0.0.1:0" })
-	server, err := api.Open(t.Context(), s, api.Options{BodyTimeout: 50 * time.Millisecond, CommentEvery: 100 * time.Millisecond})
+	server, err := api.Open(t.Context(), s, api.Options{BodyTimeout: time.Second, CommentEvery: 500 * time.Millisecond})
 	require.NoError(t, err)
 	servicetest.Run(t, s, server.Parts()...)
 

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"sync"
 	"syscall"
@@ -13,6 +14,7 @@ import (
 	"github.com/factstream/factstream/jetstream/connect"
 	"github.com/factstream/factstream/jetstream/dead"
 	"github.com/factstream/factstream/shared/access"
+	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/model"
 	"github.com/factstream/factstream/shared/model/ollama"
 	"github.com/factstream/factstream/shared/notebook"
@@ -33,8 +35,8 @@ type Ready struct {
 	Model      ModelState          `json:"model"`
 	Provider   ProviderState       `json:"provider"`
 	Projection ProjectionState     `json:"projection"`
-	Dead       uint64              `json:"dead" doc:"Messages that no worker could decode"`
-	BadEvents  []notebook.BadEvent `json:"bad_events" doc:"The first events that could not be applied"`
+	Dead       uint64              `json:"dead" doc:"Messages that workers could not decode, and nobody has put back or passed"`
+	BadEvents  []notebook.BadEvent `json:"bad_events" doc:"The first events that could not be applied, or are of a type that this version does not know, and nobody has passed"`
 	BadCount   int                 `json:"bad_count"`
 	StoreFree  int64               `json:"store_free" doc:"Bytes: the lesser of the bus's limit and this machine's disk; -1 when nobody can tell"`
 }
@@ -93,6 +95,16 @@ func (s *Server) ready(ctx context.Context) Ready {
 	v := Ready{Ready: true, Reasons: []string{}, BadEvents: []notebook.BadEvent{}, StoreFree: -1}
 	no := func(why string) { v.Ready, v.Reasons = false, append(v.Reasons, why) }
 
+	type room struct {
+		free int64
+		err  error
+	}
+	asked := make(chan room, 1)
+	go func() { // beside the rest, since what is away takes all of the time
+		free, err := s.storeFree(ctx)
+		asked <- room{free, err}
+	}()
+
 	v.Projection.Position = s.Projection.Position()
 	lag, err := s.Projection.Lag(ctx)
 	if v.Bus = err == nil && s.NC.IsConnected(); v.Bus {
@@ -125,29 +137,48 @@ func (s *Server) ready(ctx context.Context) Ready {
 			v.Reasons = append(v.Reasons, "dead letters cannot be counted")
 		}
 	}
-	bad, count, err := s.Projection.BadEvents(ctx, maxBadShown)
+	bad, count, err := s.badEvents(ctx, maxBadShown)
 	if err != nil {
 		no("notebook.db cannot be read")
 	}
 	v.BadEvents, v.BadCount = some(bad), count
-	v.StoreFree = s.storeFree(ctx)
+	store := <-asked
+	if v.Bus && store.err != nil { // one server of several still tells what it has
+		no("the message bus stores nothing at this moment: more than half of its servers must be there, and one of them lead")
+	}
+	if v.StoreFree = store.free; v.StoreFree >= 0 && v.StoreFree < config.LeastFree { // what there is can be read all the same
+		v.Reasons = append(v.Reasons, fmt.Sprintf("only %d MiB are free where the notebook is kept, and %d are needed: until there is room nothing is bought, and what is new may not be taken in",
+			v.StoreFree>>20, config.LeastFree>>20))
+	}
 	return v
+}
+
+// badEvents lists the first events that could not be applied and nobody has passed, and how many there are. While the bus does not say which were passed,
+// all are listed.
+func (s *Server) badEvents(ctx context.Context, limit int) ([]notebook.BadEvent, int, error) {
+	passed, err := dead.Passed(ctx, s.JS)
+	if err != nil {
+		s.Log.Debug().Err(err).Msg("what was passed is not known")
+	}
+	return s.Projection.BadEvents(context.WithoutCancel(ctx), passed, limit) // the file answers, whatever time the bus took
 }
 
 // maxLag is how many sequences the projection may be behind and still count as ready: a write waits for it anyway.
 const maxLag = 1000
 
-// storeFree is the lesser of what the bus may still store and what the disk of the data directory has; -1 when nobody can tell.
-func (s *Server) storeFree(ctx context.Context) int64 {
+// storeFree is the lesser of what the bus may still store and what the disk of the data directory has; -1 when nobody can tell. Its error is the bus's:
+// who has no leader cannot say what it may store.
+func (s *Server) storeFree(ctx context.Context) (int64, error) {
 	free := int64(-1)
 	var fs syscall.Statfs_t
 	if syscall.Statfs(s.Config.Data, &fs) == nil {
 		free = int64(fs.Bavail) * int64(fs.Bsize) //nolint:unconvert // the types differ between systems
 	}
-	if store, limited, err := connect.StoreFree(ctx, s.JS); err == nil && limited && (free < 0 || store < free) {
+	store, limited, err := connect.StoreFree(ctx, s.JS)
+	if err == nil && limited && (free < 0 || store < free) {
 		free = store
 	}
-	return free
+	return free, err
 }
 
 // modelState remembers for a moment what the model server said, since readiness is asked often.

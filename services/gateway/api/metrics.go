@@ -20,8 +20,8 @@ var leaseKeys = []string{"provider." + event.Tabstack, "model", "embed"}
 var (
 	lagDesc      = prometheus.NewDesc("factstream_projection_lag_events", "Sequences that notebook.db is behind the stream.", nil, nil)
 	positionDesc = prometheus.NewDesc("factstream_projection_position", "Last stream sequence in notebook.db.", nil, nil)
-	deadDesc     = prometheus.NewDesc("factstream_dead_letters", "Messages that no worker could decode.", nil, nil)
-	badDesc      = prometheus.NewDesc("factstream_bad_events", "Events that could not be applied.", nil, nil)
+	deadDesc     = prometheus.NewDesc("factstream_dead_letters", "Messages that workers could not decode and nobody has put back or passed.", nil, nil)
+	badDesc      = prometheus.NewDesc("factstream_bad_events", "Events that could not be applied and nobody has passed.", nil, nil)
 	leaseDesc    = prometheus.NewDesc("factstream_lease_held", "1 for a lease that is held, by whom; 0, without a holder, for one that is free.", []string{"lease", "holder"}, nil)
 	threadsDesc  = prometheus.NewDesc("factstream_threads", "Threads by what is shown as their status.", []string{"status"}, nil)
 	stuckDesc    = prometheus.NewDesc("factstream_threads_stuck", "Threads whose next step is due and of which nothing has been heard for 25 minutes.", nil, nil)
@@ -58,7 +58,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	if n, err := dead.Count(ctx, c.s.JS); err == nil {
 		gauge(deadDesc, float64(n))
 	}
-	if _, n, err := c.s.Projection.BadEvents(ctx, 1); err == nil {
+	if _, n, err := c.s.badEvents(ctx, 1); err == nil {
 		gauge(badDesc, float64(n))
 	}
 	for _, key := range leaseKeys {

@@ -13,16 +13,20 @@ func (s *Server) reportForPage(ctx context.Context, run string) (web.Report, err
 	var report web.Report
 	markdown, err := s.report(ctx, run, func(t *notebook.Thread, r *notebook.Run) {
 		report = web.Report{Question: r.Requested.Text, Thread: t.ID, Replayed: r.Requested.Replay}
-		for _, p := range r.Completed.Pages {
-			page := web.Page{N: p.N, Title: p.Title}
-			if _, err := text.CanonicalURL(p.URL); err == nil {
-				page.URL = p.URL
-			}
-			report.Pages = append(report.Pages, page)
-		}
 	})
 	if err != nil {
 		return web.Report{}, s.problemOf(err)
+	}
+	pages, err := s.Projection.Pages(ctx, run)
+	if err != nil {
+		return web.Report{}, s.problemOf(err)
+	}
+	for _, p := range pages {
+		page := web.Page{N: p.N, Title: p.Title}
+		if _, err := text.CanonicalURL(p.URL); err == nil {
+			page.URL = p.URL
+		}
+		report.Pages = append(report.Pages, page)
 	}
 	report.Markdown = markdown
 	return report, nil

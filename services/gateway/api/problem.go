@@ -14,7 +14,6 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/factstream/factstream/jetstream/batch"
-	"github.com/factstream/factstream/jetstream/dead"
 	"github.com/factstream/factstream/jetstream/projector"
 	"github.com/factstream/factstream/services/gateway/projection"
 	"github.com/factstream/factstream/shared/config"
@@ -179,7 +178,7 @@ func (s *Server) problemOf(err error) error {
 		return p
 	case errors.Is(err, batch.ErrTooLarge):
 		return problem(http.StatusRequestEntityTooLarge, "too-large", "The request makes an event that is too large for the bus. Nothing was changed.")
-	case errors.Is(err, projection.ErrNotFound), errors.Is(err, dead.ErrNotFound):
+	case errors.Is(err, projection.ErrNotFound):
 		return problem(http.StatusNotFound, "not-found", "There is nothing here by that id.")
 	case errors.Is(err, projection.ErrPending):
 		return problem(http.StatusServiceUnavailable, "text-unavailable", "The text is kept, but the object store does not give it at this moment. Try again.")

@@ -289,14 +289,14 @@ func TestARunSaysWhatItWaitsForAndWhatItDoes(t *testing.T) {
 	run := g.run(thread.ID)
 	at := "/api/v1/runs/" + run.ID
 	since := g.service.Now().UTC()
-	g.service.Progress.Write(t.Context(), thread.ID, run.ID, event.StageRun, progress.State{State: progress.Waiting, Since: since, Text: "the provider: another run is under way"})
+	g.progress(thread.ID, run.ID, event.StageRun, progress.State{State: progress.Waiting, Since: since, Text: "the provider: another run is under way"})
 	var v api.Run
 	g.do("GET", at, nil).is(200, &v)
 	require.Equal(t, "the provider: another run is under way", v.Waiting.For)
 	require.Equal(t, "pending", v.Stages[0].State)
 
 	g.append(thread.ID, notebook.StartAttempt{Run: run.ID, Max: 3})
-	g.service.Progress.Write(t.Context(), thread.ID, run.ID, event.StageRun, progress.State{State: progress.Running, Since: since, Text: "searching:start"})
+	g.progress(thread.ID, run.ID, event.StageRun, progress.State{State: progress.Running, Since: since, Text: "searching:start"})
 	g.caughtUp()
 	v = api.Run{}
 	g.do("GET", at, nil).is(200, &v)
@@ -315,7 +315,7 @@ func TestARunSaysWhatItWaitsForAndWhatItDoes(t *testing.T) {
 	second := g.run(other.ID)
 	g.append(other.ID, notebook.StartAttempt{Run: second.ID, Max: 3})
 	g.append(other.ID, notebook.CompleteRun{Run: second.ID, Completed: gatewaytest.Completed(other.ID)})
-	g.service.Progress.Write(t.Context(), other.ID, second.ID, event.StageDistill, progress.State{State: progress.Waiting, Since: since, Text: "model", Engine: "ollama"})
+	g.progress(other.ID, second.ID, event.StageDistill, progress.State{State: progress.Waiting, Since: since, Text: "model", Engine: "ollama"})
 	g.caughtUp()
 	v = api.Run{}
 	g.do("GET", "/api/v1/runs/"+second.ID, nil).is(200, &v)
@@ -377,9 +377,32 @@ func TestReadinessTellsWhatWorks(t *testing.T) {
 	close(release)
 }
 
+// leaderless is a bus of which too few servers are there to store anything.
+type leaderless struct{ jetstream.JetStream }
+
+func (leaderless) AccountInfo(context.Context) (*jetstream.AccountInfo, error) {
+	return nil, &jetstream.APIError{Code: http.StatusServiceUnavailable, ErrorCode: 10008, Description: "JetStream system temporarily unavailable"}
+}
+
+func TestABusThatStoresNothingIsNotReadyThoughItAnswers(t *testing.T) {
+	t.Parallel()
+	bus := servicetest.NewBus(t)
+	s := bus.Open("gateway", func(c *config.Config) { c.HTTP = "127.0.0.1:0" })
+	server, err := api.Open(t.Context(), s, api.Options{})
+	require.NoError(t, err)
+	s.JS = leaderless{s.JS}
+	servicetest.Run(t, s, server.Parts()...)
+	g := client(t, bus, s, server)
+	require.Eventually(t, func() bool { return g.do("GET", "/healthz", nil).status == 200 }, servicetest.Wait, 10*time.Millisecond)
+	var r api.Ready
+	g.do("GET", "/readyz", nil).is(503, &r)
+	require.True(t, r.Bus)
+	require.Contains(t, strings.Join(r.Reasons, " "), "more than half of its servers must be there")
+}
+
 func TestWithoutTheBusReadsGoOnAndWritesSaySo(t *testing.T) {
 	t.Parallel()
-	g := start(t)
+	g := startWith(t, servicetest.NewBus(t), api.Options{CommandTimeout: 5 * time.Second})
 	thread := g.create("Why?")
 	g.bus.Server.Shutdown()
 	at := "/api/v1/threads/" + thread.ID
@@ -428,18 +451,39 @@ func TestABrowserIsToldByAPageWhatIsNotThere(t *testing.T) {
 	g.do("GET", "/api/v1/nothing", nil, header("Accept", "text/html")).refused(404, "not-found")
 }
 
+// letter keeps a dead letter of a message that is in the stream too, and gives its id.
+func (g *gateway) letter(durable, subject, body string) string {
+	g.t.Helper()
+	ack, err := g.service.JS.Publish(g.t.Context(), subject, []byte(body))
+	require.NoError(g.t, err)
+	return g.letterOf(durable, subject, body, ack.Sequence)
+}
+
+func (g *gateway) letterOf(durable, subject, body string, seq uint64) string {
+	g.t.Helper()
+	item := dead.Item{Durable: durable, Reason: "bad", Stream: topology.Notebook, StreamSeq: seq, Subject: subject, Data: []byte(body)}
+	require.NoError(g.t, dead.Put(g.t.Context(), g.service.JS, item))
+	stream, err := g.service.JS.Stream(g.t.Context(), topology.Dead)
+	require.NoError(g.t, err)
+	g.caughtUp()
+	return strconv.FormatUint(stream.CachedInfo().State.LastSeq, 10)
+}
+
+func (g *gateway) ready() (r api.Ready) {
+	g.t.Helper()
+	g.do("GET", "/readyz", nil).is(200, &r)
+	return r
+}
+
 func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	t.Parallel()
 	g := start(t)
 	thread := g.create("Why?")
 	run := g.run(thread.ID)
 	g.complete(thread.ID, run.ID)
-	put := func(durable, subject string) {
-		require.NoError(t, dead.Put(t.Context(), g.service.JS, dead.Item{Durable: durable, Reason: "bad", Stream: topology.Notebook, StreamSeq: uint64(len(subject)), Subject: subject, Data: []byte("\xffx")}))
-	}
-	put(topology.Distil, "run.completed."+thread.ID+"."+run.ID+".0")
-	put(topology.RunsTabstack, "run.requested."+thread.ID+"."+run.ID+".00")
-	put(topology.Judge, "nonsense")
+	g.letter(topology.Distil, "run.completed."+thread.ID+"."+run.ID+".0", "\xffx")
+	g.letter(topology.RunsTabstack, "run.requested."+thread.ID+"."+run.ID+".00", "\xffx")
+	g.letterOf(topology.Judge, "nonsense", "\xffx", 1000)
 	var list api.List[api.DeadLetter]
 	g.do("GET", "/api/v1/dead?limit=2", nil).is(200, &list)
 	require.Len(t, list.Items, 2)
@@ -448,7 +492,8 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	g.do("GET", "/api/v1/dead?cursor="+*list.Next, nil).is(200, &rest)
 	require.Len(t, rest.Items, 1)
 	g.do("POST", "/api/v1/dead/"+list.Items[1].ID+"/retry", nil).refused(409, "not-retryable")
-	g.do("POST", "/api/v1/dead/"+rest.Items[0].ID+"/retry", nil).refused(409, "not-retryable")
+	p := g.do("POST", "/api/v1/dead/"+rest.Items[0].ID+"/retry", nil).refused(409, "not-retryable")
+	require.Contains(t, p["detail"], "POST /api/v1/dead/"+rest.Items[0].ID+"/pass")
 	var back api.Retried
 	g.do("POST", "/api/v1/dead/"+list.Items[0].ID+"/retry", nil).is(202, &back)
 	require.Equal(t, api.Retried{ID: list.Items[0].ID, Thread: thread.ID, Stage: event.StageDistill, Projected: true}, back)
@@ -456,6 +501,123 @@ func TestDeadLettersAreShownAndPutBack(t *testing.T) {
 	var now api.Thread
 	g.do("GET", "/api/v1/threads/"+thread.ID, nil).is(200, &now)
 	require.Equal(t, []string{"running", "retry"}, []string{now.Status, now.Reason.Code})
+}
+
+// Whatever the worker was, a letter can be put back: what the state lacks is asked for, and money is reserved only for a run that came to nothing.
+func TestLettersOfEveryWorkerArePutBack(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	thread := g.create("Why?")
+	at := "/api/v1/threads/" + thread.ID
+	reserved := func() int {
+		var now api.Thread
+		g.do("GET", at, nil).is(200, &now)
+		return now.Ledger.Reserved
+	}
+	tried := map[string]bool{}
+	back := func(durable, subject, body string) (v api.Retried) {
+		tried[durable] = true
+		g.do("POST", "/api/v1/dead/"+g.letter(durable, subject, body)+"/retry", nil).is(202, &v)
+		require.Zero(t, g.ready().Dead)
+		require.Zero(t, g.ready().BadCount, "nobody has to look at it any more")
+		return v
+	}
+	run := g.run(thread.ID)
+	require.Equal(t, event.StageRun, back(topology.RunsTabstack, "run.requested."+thread.ID+"."+run.ID+".0", "x").Stage)
+	require.Equal(t, event.StageRun, back(topology.Brief, "run.failed."+thread.ID+"."+run.ID+".0", "x").Stage)
+	require.Equal(t, 250, reserved(), "asked for again, not bought again")
+	g.complete(thread.ID, run.ID)
+	require.Equal(t, event.StageBrief, back(topology.Brief, "contradictions.found."+thread.ID+"."+run.ID+".0", "x").Stage)
+	g.append(thread.ID, notebook.WriteBrief{ClosingStep: notebook.ClosingStep{Cycle: 1, N: 1}})
+	require.Equal(t, event.StageClose, back(topology.Autopilot, "thread.settled."+thread.ID+".1.1", "x").Stage)
+	g.append(thread.ID, notebook.Settle{ClosingStep: notebook.ClosingStep{Cycle: 1, N: 2}})
+	require.Equal(t, event.StageJudge, back(topology.Judge, "facts.distilled."+thread.ID+"."+run.ID+".0", "x").Stage)
+	for _, d := range topology.Durables() {
+		if d.Name != topology.Distil {
+			require.True(t, tried[d.Name], d.Name)
+		}
+	}
+
+	// A run that failed is requested anew, once, whoever puts its letter back and how often: both letters are of one message.
+	other := g.run(thread.ID)
+	g.append(thread.ID, notebook.FailRun{Run: other.ID, Code: event.CodeMalformed, Detail: "It could not be read."})
+	subject := "stage.retried." + thread.ID + "." + other.ID + ".1"
+	first, second := g.letterOf(topology.RunsTabstack, subject, "x", 5000), g.letterOf(topology.RunsTabstack, subject, "y", 5000)
+	require.Equal(t, first, second, "of one worker a message has one letter")
+	var again api.Retried
+	g.do("POST", "/api/v1/dead/"+first+"/retry", nil, header("Idempotency-Key", "one")).is(202, &again)
+	require.Equal(t, event.StageRun, again.Stage)
+	require.Equal(t, 250, reserved())
+	var asked api.Run
+	g.do("GET", "/api/v1/runs/"+again.Run, nil).is(200, &asked)
+	require.Equal(t, []any{"requested", "manual", "fast"}, []any{asked.Status, asked.Kind, asked.Mode})
+
+	// What can still be read of a request that nobody could apply is asked; without money it is refused, and the letter stays.
+	lost := `{"id":5,"data":{"text":"And what of cost?","mode":"balanced"}}`
+	request := g.letter(topology.RunsTabstack, "run.requested."+thread.ID+".never.0", lost)
+	g.do("PATCH", at, `{"budget":600}`).is(200, nil)
+	p := g.do("POST", "/api/v1/dead/"+request+"/retry", nil).refused(402, "budget-exceeded")
+	require.Contains(t, p["detail"], "/pass")
+	g.do("PATCH", at, `{"budget":2000}`).is(200, nil)
+	g.do("POST", "/api/v1/dead/"+request+"/retry", nil).is(202, &again)
+	require.Equal(t, 600, reserved())
+	g.do("GET", "/api/v1/runs/"+again.Run, nil).is(200, &asked)
+	require.Equal(t, "balanced", asked.Mode)
+
+	for subject, want := range map[string]int{
+		"run.requested." + thread.ID + ".never.0": 409, "run.requested." + thread.ID + "." + run.ID + ".0": 202, "run.requested.nobody.r.0": 404,
+	} {
+		require.Equal(t, want, g.do("POST", "/api/v1/dead/"+g.letter(topology.RunsTabstack, subject, "x")+"/retry", nil).status, subject)
+	}
+}
+
+func TestWhatNobodyCanReadIsPassed(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	thread := g.create("Why?")
+	// One message with letters of two workers, one that no worker reads, one of a newer version, and somebody else's.
+	subject := "stage.retried." + thread.ID + ".poisoned.0"
+	first := g.letter(topology.Distil, subject, "x")
+	var list api.List[api.DeadLetter]
+	g.do("GET", "/api/v1/dead", nil).is(200, &list)
+	g.letterOf(topology.Judge, subject, "x", list.Items[0].Seq)
+	for subject, body := range map[string]string{
+		"thread.paused." + thread.ID + ".0.0": "x",
+		"run.failed." + thread.ID + ".r.0":    `{"id":"e1","type":"factstream.run.failed.v99","thread":"` + thread.ID + `","n":0,"data":{}}`,
+		"ext.note." + thread.ID + ".0.0":      `{"id":"e2"}`,
+	} {
+		_, err := g.service.JS.Publish(t.Context(), subject, []byte(body))
+		require.NoError(t, err)
+	}
+	g.caughtUp()
+	r := g.ready()
+	require.EqualValues(t, 2, r.Dead)
+	require.Equal(t, 3, r.BadCount)
+
+	var passed api.Passed
+	g.do("POST", "/api/v1/dead/"+first+"/pass", nil).is(200, &passed)
+	require.Equal(t, api.Passed{Seq: list.Items[0].Seq, Letters: 2}, passed, "the message is let be, for every worker")
+	g.do("POST", "/api/v1/dead/"+first+"/pass", nil).refused(404, "not-found")
+	r = g.ready()
+	require.Zero(t, r.Dead)
+	require.Equal(t, 2, r.BadCount)
+	for _, bad := range r.BadEvents {
+		for range 2 { // again is nothing new
+			g.do("POST", fmt.Sprintf("/api/v1/bad-events/%d/pass", bad.Seq), nil).is(200, &passed)
+			require.Equal(t, api.Passed{Seq: bad.Seq}, passed)
+		}
+	}
+	r = g.ready()
+	require.Zero(t, r.BadCount)
+	require.Empty(t, r.BadEvents)
+	require.Contains(t, string(g.do("GET", "/metrics", nil).body), "factstream_bad_events 0")
+	for _, seq := range []string{"1", "0", "999", "x", "-1", "99999999999999999999"} { // the first is the thread's creation, and fine
+		g.do("POST", "/api/v1/bad-events/"+seq+"/pass", nil).refused(404, "not-found")
+	}
+	stream, err := g.service.JS.Stream(t.Context(), topology.Notebook)
+	require.NoError(t, err)
+	_, err = stream.GetMsg(t.Context(), list.Items[0].Seq)
+	require.NoError(t, err, "the message stays")
 }
 
 func TestAnAccessTokenGuardsEverythingButHealth(t *testing.T) {
@@ -533,6 +695,7 @@ func TestTheAPIDescribesItself(t *testing.T) {
 		"get /threads/{thread}/facts", "get /facts/{fact}", "get /threads/{thread}/sources", "get /threads/{thread}/questions", "post /threads/{thread}/questions",
 		"patch /questions/{question}", "delete /questions/{question}", "get /threads/{thread}/contradictions", "get /threads/{thread}/brief",
 		"get /threads/{thread}/coverage", "get /events", "get /settings", "put /settings", "get /dead", "post /dead/{id}/retry",
+		"post /dead/{id}/pass", "post /bad-events/{seq}/pass",
 	} {
 		method, path, _ := strings.Cut(want, " ")
 		require.Contains(t, doc.Paths["/api/v1"+path], method, want)

@@ -88,11 +88,11 @@ func (s *Server) requestRun(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return s.runAnswer(in.Thread, run, projected), nil
+	return s.runAnswer(ctx, in.Thread, run, projected), nil
 }
 
 // runAnswer is a run after a write, read from what the write was decided on.
-func (s *Server) runAnswer(thread, run string, projected bool) *Body[Run] {
+func (s *Server) runAnswer(ctx context.Context, thread, run string, projected bool) *Body[Run] {
 	var v Run
 	s.Tail.View(thread, func(t *notebook.Thread) {
 		if r := t.Runs[run]; r != nil {
@@ -100,7 +100,45 @@ func (s *Server) runAnswer(thread, run string, projected bool) *Body[Run] {
 		}
 	})
 	v.Projected = &projected
+	if err := s.putMetadata(ctx, inline, &v); err != nil { // what was written is written
+		s.Log.Warn().Err(err).Str("run", run).Msg("a run is shown without its metadata")
+	}
 	return body(v)
+}
+
+// putMetadata adds to runs what their providers said about them.
+func (s *Server) putMetadata(ctx context.Context, content func(context.Context, event.Blob) []byte, runs ...*Run) error {
+	ids := make([]string, len(runs))
+	for i, r := range runs {
+		ids[i] = r.ID
+	}
+	metadata, err := s.Projection.Metadata(ctx, ids)
+	if err != nil {
+		return err
+	}
+	for _, r := range runs {
+		if b, said := metadata[r.ID]; said && !r.Deleted {
+			if body := content(ctx, b); json.Valid(body) {
+				r.Metadata = body
+			}
+		}
+	}
+	return nil
+}
+
+// inline is the content of a blob as far as it is at hand: lists go without what is bulky.
+func inline(_ context.Context, b event.Blob) []byte { return []byte(b.Text) }
+
+// fetched is the content of a blob, wherever it is; nothing when it cannot be had.
+func (s *Server) fetched(ctx context.Context, b event.Blob) []byte {
+	if b.Ref == "" {
+		return []byte(b.Text)
+	}
+	content, err := s.Artifacts.Get(ctx, artifact.Ref{Ref: b.Ref, SHA256: b.SHA256, Size: b.Size})
+	if err != nil {
+		s.Log.Warn().Err(err).Str("artifact", b.Ref).Msg("the metadata of a run cannot be fetched")
+	}
+	return content
 }
 
 func (s *Server) listRuns(ctx context.Context, in *struct {
@@ -116,6 +154,13 @@ func (s *Server) listRuns(ctx context.Context, in *struct {
 	})
 	if err == nil {
 		err = invalid
+	}
+	if err == nil {
+		shown := make([]*Run, len(list.Items))
+		for i := range list.Items {
+			shown[i] = &list.Items[i]
+		}
+		err = s.putMetadata(ctx, inline, shown...)
 	}
 	return body(list), err
 }
@@ -167,14 +212,8 @@ func (s *Server) getRun(ctx context.Context, in *RunPath) (*Body[Run], error) {
 	if _, err := s.withRun(ctx, in.Run, func(t *notebook.Thread, r *notebook.Run) { v = runView(t, r, watching, s.Now()) }); err != nil {
 		return nil, err
 	}
-	if b := v.metadata; b.Ref != "" {
-		content, err := s.Artifacts.Get(ctx, artifact.Ref{Ref: b.Ref, SHA256: b.SHA256, Size: b.Size})
-		switch {
-		case err != nil:
-			s.Log.Warn().Err(err).Str("run", in.Run).Msg("the metadata of a run cannot be fetched")
-		case json.Valid(content):
-			v.Metadata = content
-		}
+	if err := s.putMetadata(ctx, s.fetched, &v); err != nil {
+		return nil, err
 	}
 	return body(v), nil
 }
@@ -195,7 +234,7 @@ func (s *Server) cancelRun(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return s.runAnswer(thread, in.Run, projected), nil
+	return s.runAnswer(ctx, thread, in.Run, projected), nil
 }
 
 func (s *Server) deleteRun(ctx context.Context, in *struct {
@@ -253,7 +292,7 @@ func (s *Server) retryStage(ctx context.Context, in *struct {
 	if err != nil {
 		return nil, err
 	}
-	return s.runAnswer(thread, in.Run, projected), nil
+	return s.runAnswer(ctx, thread, in.Run, projected), nil
 }
 
 // Report is the Markdown of a run.

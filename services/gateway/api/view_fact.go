@@ -64,7 +64,6 @@ type Elsewhere struct {
 type factViewer struct {
 	thread    *notebook.Thread
 	now       time.Time
-	cited     map[string]FactSource // by source id, as first cited
 	merged    map[string][]*notebook.Fact
 	disputed  map[string]bool
 	elsewhere map[string][]Elsewhere
@@ -73,15 +72,8 @@ type factViewer struct {
 // viewFacts prepares the showing of a thread's facts. Other threads are looked at for links to it.
 func viewFacts(n *notebook.Notebook, t *notebook.Thread, now time.Time) *factViewer {
 	v := &factViewer{
-		thread: t, now: now, cited: map[string]FactSource{}, merged: map[string][]*notebook.Fact{},
+		thread: t, now: now, merged: map[string][]*notebook.Fact{},
 		disputed: map[string]bool{}, elsewhere: map[string][]Elsewhere{},
-	}
-	for _, id := range t.RunIDs {
-		if c := t.Runs[id].Completed; c != nil {
-			for _, p := range c.Pages {
-				v.cite(FactSource{ID: p.Source, URL: p.URL, Title: p.Title, PublishedAt: p.PublishedAt})
-			}
-		}
 	}
 	for _, id := range t.FactIDs {
 		if f := t.Facts[id]; f.Root != "" {
@@ -107,30 +99,12 @@ func viewFacts(n *notebook.Notebook, t *notebook.Thread, now time.Time) *factVie
 	return v
 }
 
-// cite unites what the citations of a source say: the first wins, later ones fill in what it lacks.
-func (v *factViewer) cite(s FactSource) {
-	if s.ID == "" {
-		return
-	}
-	known, ok := v.cited[s.ID]
-	if !ok {
-		known = FactSource{ID: s.ID, URL: s.URL}
-	}
-	if known.Title == "" {
-		known.Title = s.Title
-	}
-	if known.PublishedAt == nil {
-		known.PublishedAt = utc(s.PublishedAt)
-	}
-	v.cited[s.ID] = known
-}
-
 func (v *factViewer) source(s *event.Source) *FactSource {
 	if s == nil {
 		return nil
 	}
-	if known, ok := v.cited[s.ID]; ok {
-		return &known
+	if known := v.thread.Sources[s.ID]; known != nil {
+		return &FactSource{ID: known.ID, URL: known.URL, Title: known.Title, PublishedAt: utc(known.PublishedAt)}
 	}
 	return &FactSource{ID: s.ID, URL: s.URL, Title: s.Title, PublishedAt: utc(s.PublishedAt)}
 }

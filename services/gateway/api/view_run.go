@@ -41,8 +41,6 @@ type Run struct {
 	FactsLeftOut      int             `json:"facts_left_out"`
 	Deleted           bool            `json:"deleted"`
 	Projected         *bool           `json:"projected,omitempty" doc:"In answers to writes: false when reads may not see the change for a moment"`
-
-	metadata event.Blob // when it is not inline
 }
 
 // Waiting says what a run waits for.
@@ -98,31 +96,24 @@ func boardOf(entries []progress.Entry) board {
 	return b
 }
 
+// runView shows a run but for its metadata, which the state does not hold.
 func runView(t *notebook.Thread, r *notebook.Run, b board, now time.Time) Run {
 	q := r.Requested
 	v := Run{
 		ID: r.ID, Thread: t.ID, Question: q.Text, QuestionID: q.Question, Kind: q.RunKind, Status: r.Status, Provider: q.Provider, Replayed: q.Replay,
 		Mode: q.Mode, Depth: q.Depth, Cycle: q.Cycle, Attempts: attemptViews(r), Cost: q.Cost, RequestedAt: r.At.UTC(),
 		FinishedAt: timeOrNull(r.Ended), Deleted: r.Deleted, Warnings: []string{},
+		UnresolvedMarkers: r.UnresolvedMarkers, FactsLeftOut: r.LeftOut,
 	}
 	if len(r.Attempts) > 0 {
 		v.StartedAt = timeOrNull(r.Attempts[0].Started)
 	}
 	if c := r.Completed; c != nil {
-		v.Cost, v.Dollars, v.Usage, v.Warnings, v.Pages = c.Cost, c.Dollars, c.Usage, some(c.Warnings), len(c.Pages)
-		if !r.Deleted {
-			v.metadata = c.Metadata
-			if json.Valid([]byte(c.Metadata.Text)) {
-				v.Metadata = json.RawMessage(c.Metadata.Text)
-			}
-		}
+		v.Cost, v.Dollars, v.Usage, v.Warnings, v.Pages = c.Cost, c.Dollars, c.Usage, some(c.Warnings), c.Pages
 	}
 	if f := r.Failure; f != nil {
 		v.Cost = f.Cost
 		v.Failure = &Failure{Code: f.Code, Detail: f.Detail, Retryable: f.Retryable}
-	}
-	if r.Facts != nil {
-		v.UnresolvedMarkers, v.FactsLeftOut = r.Facts.UnresolvedMarkers, r.Facts.LeftOut
 	}
 	v.Stages = stageViews(t, r, b)
 	v.Waiting, v.Phase = waitingOf(r, v.Stages, b, now)

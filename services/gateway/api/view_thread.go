@@ -87,24 +87,12 @@ func threadView(t *notebook.Thread) Thread {
 }
 
 func countsOf(t *notebook.Thread) Counts {
-	c := Counts{Runs: len(t.RunIDs), Questions: len(t.QIDs), Contradictions: len(t.Contradictions())}
+	c := Counts{Runs: len(t.RunIDs), Questions: len(t.QIDs), Contradictions: len(t.Contradictions()), Sources: len(t.Sources)}
 	for _, f := range t.Facts {
 		if f.Active() {
 			c.Facts++
 		}
 	}
-	sources := map[string]bool{}
-	for _, r := range t.Runs {
-		if r.Completed == nil {
-			continue
-		}
-		for _, p := range r.Completed.Pages {
-			if p.Source != "" {
-				sources[p.Source] = true
-			}
-		}
-	}
-	c.Sources = len(sources)
 	return c
 }
 

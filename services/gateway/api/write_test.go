@@ -9,6 +9,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	_ "github.com/mattn/go-sqlite3"
 	"github.com/stretchr/testify/require"
@@ -359,7 +360,7 @@ func TestAPlaceInTheLine(t *testing.T) {
 
 func TestAWriteIsAnsweredWhenTheProjectionLags(t *testing.T) {
 	t.Parallel()
-	g := start(t)
+	g := startWith(t, servicetest.NewBus(t), api.Options{CommandTimeout: servicetest.Wait, ProjectionWait: time.Second})
 	thread := g.create("Why?")
 	db, err := sql.Open("sqlite3", "file:"+filepath.Join(g.service.Config.Data, api.FileName)+"?_txlock=immediate")
 	require.NoError(t, err)

@@ -22,7 +22,7 @@ import (
 
 // foldVersion is the version of schema and fold. A file of another one is made again: raise it with every change of schema.sql, of collect, or of
 // what the notebook's Evolve makes of the same events.
-const foldVersion = 2
+const foldVersion = 5
 
 //go:embed schema.sql
 var schema string
@@ -46,6 +46,14 @@ type cursor struct {
 	created time.Time // zero: any stream
 }
 
+const (
+	// cacheKiB is what the writer may keep of the file: ids are hashes, so that their indexes are written all over.
+	cacheKiB = 32 << 10
+	// checkpointPages is after how many pages (of 4 KiB) the log is written into the file, which waits for the disk twice. Four times SQLite's own
+	// number, for the sake of a rebuild; the log never gets much longer than that.
+	checkpointPages = 4000
+)
+
 func openWriter(ctx context.Context, path string) (*sql.DB, error) {
 	private, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600) // SQLite would let others read it
 	if err != nil {
@@ -55,12 +63,13 @@ func openWriter(ctx context.Context, path string) (*sql.DB, error) {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
 	// NORMAL: after a power cut the last batches may be missing, never half there, and the stream has them.
-	db, err := sql.Open("sqlite3", dsn(path, "_txlock=immediate&_journal_mode=WAL&_synchronous=NORMAL&_busy_timeout=10000"))
+	db, err := sql.Open("sqlite3", dsn(path, fmt.Sprintf(
+		"_txlock=immediate&_journal_mode=WAL&_synchronous=NORMAL&_busy_timeout=10000&_cache_size=-%d", cacheKiB)))
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}
-	db.SetMaxOpenConns(1)
-	if err := db.PingContext(ctx); err != nil {
+	db.SetMaxOpenConns(1) // which is never closed and opened again: what is set on it stays
+	if _, err := db.ExecContext(ctx, fmt.Sprintf(`PRAGMA wal_autocheckpoint = %d`, checkpointPages)); err != nil {
 		_ = db.Close()
 		return nil, fmt.Errorf("open %s: %w", path, err)
 	}

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -383,7 +384,7 @@ func (h *Held) badTexts(ctx context.Context) (bad []string, err error) {
 // Fold makes a notebook.db at path from messages alone, as a gateway would by reading the stream; path must not exist. read calls do with batches of messages
 // in order. Texts that come by reference are left out.
 func Fold(ctx context.Context, path string, created time.Time, read func(do func([]notebook.Message) error) error) (err error) {
-	p := &Projection{}
+	p := &Projection{prepared: statements{}}
 	if p.writer, err = openWriter(ctx, path); err != nil {
 		return err
 	}
@@ -392,13 +393,15 @@ func Fold(ctx context.Context, path string, created time.Time, read func(do func
 		return fmt.Errorf("make %s: %w", path, err)
 	}
 	n := notebook.NewNotebook()
-	if err := p.write(ctx, &batch{}, created); err != nil {
+	if err := p.write(ctx, slices.Values([]*batch{{}}), created); err != nil {
 		return err
 	}
 	return read(func(messages []notebook.Message) error {
 		if len(messages) == 0 {
 			return nil
 		}
-		return p.write(ctx, collect(n, messages), created)
+		batch := fold(n, messages, func() {})
+		defer batch.end()
+		return p.write(ctx, batch.parts, created)
 	})
 }

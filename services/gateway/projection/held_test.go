@@ -90,7 +90,7 @@ func TestEveryDifferenceOfTheFileIsNamed(t *testing.T) {
 		`UPDATE reports SET markdown = 'other' WHERE run = 'runb'`:           `the report of run runb is not the one`,
 		`DELETE FROM events WHERE seq = 3`:                                   `event 3 (attempt.started.a.runa.1) is missing in notebook.db`,
 		`UPDATE events SET body = '{}' WHERE seq = 3`:                        `event 3 (attempt.started.a.runa.1): its body in notebook.db`,
-		`INSERT INTO events SELECT seq + 1000, original, subject, id, type, time, stored, thread, cause, traceparent, problem, body FROM events WHERE seq = 1`: `event 1001 (thread.created.a.0.0) is in notebook.db and missing in the stream`,
+		`INSERT INTO events SELECT seq + 1000, original, subject, id, type, time, stored, thread, cause, traceparent, problem, unknown, body FROM events WHERE seq = 1`: `event 1001 (thread.created.a.0.0) is in notebook.db and missing in the stream`,
 	} {
 		copied := filepath.Join(t.TempDir(), "notebook.db")
 		require.NoError(t, os.WriteFile(copied, original, 0o600))

@@ -38,6 +38,7 @@ type Projection struct {
 	log       zerolog.Logger
 	unlock    func()
 	writer    *sql.DB // one connection
+	prepared  statements
 	readers   *sql.DB
 	projector *projector.Projector
 	unfetched chan struct{} // a batch brought a text by reference
@@ -62,7 +63,7 @@ func Open(ctx context.Context, cfg Config) (*Projection, error) {
 	}
 	p := &Projection{
 		path: cfg.Path, js: cfg.JS, artifacts: cfg.Artifacts, log: cfg.Log, unlock: unlock,
-		notebook: notebook.NewNotebook(), changed: make(chan struct{}), unfetched: make(chan struct{}, 1),
+		notebook: notebook.NewNotebook(), changed: make(chan struct{}), unfetched: make(chan struct{}, 1), prepared: statements{},
 	}
 	cursor, err := p.open(ctx, cfg)
 	if lost := errors.Is(err, errLost); lost || isDamaged(err) {
@@ -165,17 +166,14 @@ func (p *Projection) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// apply folds a batch and writes it. What is folded cannot be taken back, so a write that fails (a full disk) is tried again until it works: the
-// position stays before it, and Trouble tells.
+// apply folds a batch and writes it, the one while it does the other. What is folded cannot be taken back, so a write that fails (a full disk) is tried
+// again until it works: the position stays before it, and Trouble tells.
 func (p *Projection) apply(ctx context.Context, messages []notebook.Message) error {
 	p.mu.Lock()
-	batch := collect(p.notebook, messages)
-	p.mu.Unlock()
+	batch := fold(p.notebook, messages, p.mu.Unlock)
+	defer batch.end()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := pointFolded.Hit(ctx)
-		if err == nil {
-			err = p.write(ctx, batch, p.projector.Created())
-		}
+		err := p.write(ctx, batch.parts, p.projector.Created())
 		if err == nil {
 			break
 		}
@@ -201,7 +199,7 @@ func (p *Projection) apply(ctx context.Context, messages []notebook.Message) err
 	close(p.changed)
 	p.changed = make(chan struct{})
 	p.mu.Unlock()
-	if batch.unfetched {
+	if batch.end() {
 		select {
 		case p.unfetched <- struct{}{}:
 		default:

@@ -17,6 +17,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/factstream/factstream/jetstream/batch"
+	"github.com/factstream/factstream/jetstream/bustest"
 	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/services/gateway/gatewaytest"
 	"github.com/factstream/factstream/services/gateway/projection"
@@ -31,8 +32,7 @@ import (
 
 func TestMain(m *testing.M) {
 	testenv.Clear()
-	// The client library leaves this one behind when a connection closes while it starts.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"))
+	goleak.VerifyTestMain(bustest.Leaks(m))
 }
 
 // open opens a projection and runs it until close.
@@ -325,7 +325,7 @@ func TestASecondWriterIsRefused(t *testing.T) {
 	open(t, s, path)
 }
 
-func TestWhatCannotBeAppliedIsKeptAndPassed(t *testing.T) {
+func TestWhatCannotBeAppliedIsKeptAndPassedOver(t *testing.T) {
 	t.Parallel()
 	s := servicetest.NewBus(t).Open("gateway")
 	servicetest.Run(t, s)
@@ -335,19 +335,31 @@ func TestWhatCannotBeAppliedIsKeptAndPassed(t *testing.T) {
 	bad := publish(t, s, "run.failed.one.r1.0", "\xff\xfe")
 	// Cycle 0 does not exist: applying it fails beyond the parser.
 	wrong := publish(t, s, "run.requested.one.r2.0", `{"id":"e2","type":"factstream.run.requested.v1","thread":"one","run":"r2","n":0,"data":{"cycle":0}}`)
-	unknown := publish(t, s, "ext.note.one.0.0", `{"hello": 1}`)
+	newer := publish(t, s, "run.failed.one.r1.0", `{"id":"e3","type":"factstream.run.failed.v99","thread":"one","n":0,"data":{}}`)
+	others := publish(t, s, "ext.note.one.0.0", `{"hello": 1}`)
 	request(t, s, "one", "r1", "")
 	caughtUp(t, s, p, path)
-	events, total, err := p.BadEvents(t.Context(), 10)
+	events, total, err := p.BadEvents(t.Context(), nil, 2)
 	require.NoError(t, err)
-	require.Equal(t, 2, total)
+	require.Equal(t, 3, total)
 	require.Equal(t, []uint64{bad, wrong}, []uint64{events[0].Seq, events[1].Seq})
 	require.NotEmpty(t, events[0].Error)
+	events, total, err = p.BadEvents(t.Context(), []uint64{bad, wrong, 99}, 10)
+	require.NoError(t, err)
+	require.Equal(t, 1, total, "those that a person has passed do not count")
+	require.Equal(t, newer, events[0].Seq)
+	require.Contains(t, events[0].Error, "does not know")
+	for seq, want := range map[uint64]bool{bad: true, wrong: true, newer: true, others: false, 99: false} {
+		is, err := p.IsBad(t.Context(), seq)
+		require.NoError(t, err)
+		require.Equal(t, want, is, seq)
+	}
 	p.View("one", func(th *notebook.Thread) { require.Contains(t, th.RunIDs, "r1") })
 	raw, err := p.Events(t.Context(), "one", 0, 100)
 	require.NoError(t, err)
-	require.True(t, slices.ContainsFunc(raw, func(e projection.RawEvent) bool { return e.Seq == unknown }))
-	require.False(t, slices.ContainsFunc(raw, func(e projection.RawEvent) bool { return e.Seq == bad }))
+	for seq, want := range map[uint64]bool{bad: false, wrong: false, newer: true, others: true} {
+		require.Equal(t, want, slices.ContainsFunc(raw, func(e projection.RawEvent) bool { return e.Seq == seq }), seq)
+	}
 }
 
 func TestATextThatCannotBeFetchedHoldsNothingUp(t *testing.T) {

@@ -3,6 +3,7 @@ package projection
 import (
 	"context"
 	"database/sql"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"time"
@@ -20,10 +21,10 @@ type RawEvent struct {
 }
 
 // Events lists up to limit messages with sequences above after, in order; of one thread, or of all when thread is empty. Those that are no event of
-// the notebook are left out.
+// the notebook are left out; those of a type that this version does not know are not, since who reads them may.
 func (p *Projection) Events(ctx context.Context, thread string, after uint64, limit int) (events []RawEvent, err error) {
 	rows, err := p.readers.QueryContext(ctx, `SELECT seq, type, thread, body FROM events
-		WHERE seq > ?1 AND (?2 = '' OR thread = ?2) AND problem IS NULL ORDER BY seq LIMIT ?3`, after, thread, limit)
+		WHERE seq > ?1 AND (?2 = '' OR thread = ?2) AND (problem IS NULL OR unknown) ORDER BY seq LIMIT ?3`, after, thread, limit)
 	if err != nil {
 		return nil, fmt.Errorf("read events after %d: %w", after, err)
 	}
@@ -38,15 +39,23 @@ func (p *Projection) Events(ctx context.Context, thread string, after uint64, li
 	return events, rows.Err()
 }
 
-// BadEvents lists the first events that could not be applied, oldest first, and how many there are in all.
-func (p *Projection) BadEvents(ctx context.Context, limit int) (bad []notebook.BadEvent, total int, err error) {
-	if err := p.readers.QueryRowContext(ctx, `SELECT count(*) FROM events WHERE problem IS NOT NULL`).Scan(&total); err != nil {
+// BadEvents lists the first events that could not be applied, oldest first, and how many there are in all; those whose sequences are passed do not count.
+func (p *Projection) BadEvents(ctx context.Context, passed []uint64, limit int) (bad []notebook.BadEvent, total int, err error) {
+	if passed == nil {
+		passed = []uint64{}
+	}
+	list, err := json.Marshal(passed)
+	if err != nil {
+		return nil, 0, fmt.Errorf("list bad events: %w", err)
+	}
+	const from = ` FROM events WHERE problem IS NOT NULL AND seq NOT IN (SELECT value FROM json_each(?))`
+	if err := p.readers.QueryRowContext(ctx, `SELECT count(*)`+from, string(list)).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("count bad events: %w", err)
 	}
 	if total == 0 {
 		return nil, 0, nil
 	}
-	rows, err := p.readers.QueryContext(ctx, `SELECT seq, subject, problem, stored FROM events WHERE problem IS NOT NULL ORDER BY seq LIMIT ?`, limit)
+	rows, err := p.readers.QueryContext(ctx, `SELECT seq, subject, problem, stored`+from+` ORDER BY seq LIMIT ?`, string(list), limit)
 	if err != nil {
 		return nil, 0, fmt.Errorf("list bad events: %w", err)
 	}
@@ -61,6 +70,15 @@ func (p *Projection) BadEvents(ctx context.Context, limit int) (bad []notebook.B
 		bad = append(bad, b)
 	}
 	return bad, total, rows.Err()
+}
+
+// IsBad says whether the event of a sequence is here and could not be applied.
+func (p *Projection) IsBad(ctx context.Context, seq uint64) (bad bool, err error) {
+	err = p.readers.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM events WHERE seq = ? AND problem IS NOT NULL)`, seq).Scan(&bad)
+	if err != nil {
+		return false, fmt.Errorf("look up event %d: %w", seq, err)
+	}
+	return bad, nil
 }
 
 // FirstOfCause gives the first event of a thread that names a cause, or ErrNotFound.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/factstream/factstream/shared/artifact"
+	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/notebook"
 )
 
@@ -57,6 +58,50 @@ func (p *Projection) Report(ctx context.Context, run string) (string, error) {
 		return "", fmt.Errorf("%w: report of run %q: %w", ErrPending, run, err)
 	}
 	return string(content), nil
+}
+
+// Metadata gives what the provider said about some runs: inline, or by reference when it is kept apart. A run of which it said nothing, that has not
+// completed or was deleted is not in the answer.
+func (p *Projection) Metadata(ctx context.Context, runs []string) (metadata map[string]event.Blob, err error) {
+	rows, err := p.readers.QueryContext(ctx, `SELECT run, coalesce(metadata, ''), coalesce(metadata_ref, ''), coalesce(metadata_sha256, ''),
+		coalesce(metadata_size, 0) FROM reports WHERE run IN (SELECT value FROM json_each(?)) AND coalesce(metadata, metadata_ref) IS NOT NULL`, list(runs))
+	if err != nil {
+		return nil, fmt.Errorf("read the metadata of runs: %w", err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	metadata = map[string]event.Blob{}
+	for rows.Next() {
+		var run string
+		var b event.Blob
+		if err := rows.Scan(&run, &b.Text, &b.Ref, &b.SHA256, &b.Size); err != nil {
+			return nil, fmt.Errorf("read the metadata of runs: %w", err)
+		}
+		metadata[run] = b
+	}
+	return metadata, rows.Err()
+}
+
+// Page is one page that a report cites; N is the number of its marker.
+type Page struct {
+	N          int
+	URL, Title string
+}
+
+// Pages lists what the report of a run cites, in the order of the markers.
+func (p *Projection) Pages(ctx context.Context, run string) (pages []Page, err error) {
+	rows, err := p.readers.QueryContext(ctx, `SELECT n, url, title FROM pages WHERE run = ? ORDER BY n`, run)
+	if err != nil {
+		return nil, fmt.Errorf("read the pages of run %q: %w", run, err)
+	}
+	defer func() { err = errors.Join(err, rows.Close()) }()
+	for rows.Next() {
+		var page Page
+		if err := rows.Scan(&page.N, &page.URL, &page.Title); err != nil {
+			return nil, fmt.Errorf("read the pages of run %q: %w", run, err)
+		}
+		pages = append(pages, page)
+	}
+	return pages, rows.Err()
 }
 
 // Source is a page as a thread knows it: shown as first cited, the claims of all its citations united.

@@ -64,8 +64,8 @@ func collect(n *notebook.Notebook, messages []notebook.Message) *batch {
 	return b
 }
 
-const insertEvent = `INSERT OR REPLACE INTO events (seq, original, subject, id, type, time, stored, thread, cause, traceparent, problem, body)
-	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
+const insertEvent = `INSERT OR REPLACE INTO events (seq, original, subject, id, type, time, stored, thread, cause, traceparent, problem, unknown, body)
+	VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`
 
 func (b *batch) raw(m notebook.Message, e event.Event, thread, problem string) {
 	var original any
@@ -73,7 +73,7 @@ func (b *batch) raw(m notebook.Message, e event.Event, thread, problem string) {
 		original = orNull(m.Original)
 	}
 	b.add(insertEvent, m.Seq, original, m.Subject, e.ID, e.Type, moment(e.Time), stored(m.Time), thread, e.Cause,
-		orNull(m.Header.Get("traceparent")), orNull(problem), m.Data)
+		orNull(m.Header.Get("traceparent")), orNull(problem), problem != "" && notebook.UnknownType(e), m.Data)
 }
 
 // storedLayout has always nine decimals: the texts of two times compare as the times do.
@@ -120,8 +120,11 @@ func (b *batch) report(e event.Event, d event.RunCompleted) {
 	if d.Report.Ref != "" {
 		markdown, b.unfetched = nil, true
 	}
-	b.add(`INSERT OR REPLACE INTO reports (run, thread, markdown, ref, sha256, size) VALUES (?, ?, ?, ?, ?, ?)`,
-		e.Entity, e.Thread, markdown, orNull(d.Report.Ref), orNull(d.Report.SHA256), orNull(d.Report.Size))
+	m := d.Metadata
+	b.add(`INSERT OR REPLACE INTO reports (run, thread, markdown, ref, sha256, size, metadata, metadata_ref, metadata_sha256, metadata_size)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		e.Entity, e.Thread, markdown, orNull(d.Report.Ref), orNull(d.Report.SHA256), orNull(d.Report.Size),
+		orNull(m.Text), orNull(m.Ref), orNull(m.SHA256), orNull(m.Size))
 }
 
 func (b *batch) page(e event.Event, p event.Page) {
@@ -237,22 +240,15 @@ func (b *batch) threadRow(t *notebook.Thread) {
 }
 
 func (b *batch) runRow(t *notebook.Thread, r *notebook.Run) {
-	var cost, dollars, code, detail, retryable, engine, leftOut, unresolved, distilled, judged, metadata, metadataRef, usage any
+	var cost, dollars, code, detail, retryable, engine, leftOut, unresolved, distilled, judged, usage any
 	if c := r.Completed; c != nil {
 		cost, dollars, usage = c.Cost, c.Dollars, orNull(string(c.Usage))
-		metadata, metadataRef = orNull(c.Metadata.Text), orNull(c.Metadata.Ref)
-	}
-	if r.Deleted {
-		metadata, metadataRef = nil, nil
 	}
 	if f := r.Failure; f != nil {
 		cost, code, detail, retryable = f.Cost, f.Code, f.Detail, f.Retryable
 	}
-	if r.Facts != nil {
-		leftOut, unresolved = r.Facts.LeftOut, r.Facts.UnresolvedMarkers
-	}
 	if o := r.Distilled; o != nil {
-		engine, distilled = o.Engine, moment(o.At)
+		engine, distilled, leftOut, unresolved = o.Engine, moment(o.At), r.LeftOut, r.UnresolvedMarkers
 	}
 	if o := r.Judged; o != nil {
 		judged = moment(o.At)
@@ -260,11 +256,11 @@ func (b *batch) runRow(t *notebook.Thread, r *notebook.Run) {
 	q := r.Requested
 	b.add(`INSERT OR REPLACE INTO runs (id, thread, question, text, kind, status, provider, mode, depth, cycle, nocache, replayed, reserved, cost, dollars,
 		requested_at, finished_at, failure_code, failure_detail, failure_retryable, generation, open, distilled_at, judged_at, engine, facts_left_out,
-		unresolved_markers, metadata, metadata_ref, usage, deleted, seq)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		unresolved_markers, usage, deleted, seq)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.ID, t.ID, q.Question, q.Text, q.RunKind, r.Status, q.Provider, q.Mode, q.Depth, q.Cycle, q.Nocache, q.Replay, q.Cost, cost, dollars,
 		moment(r.At), moment(r.Ended), code, detail, retryable, r.Gen, r.Open, distilled, judged, engine, leftOut,
-		unresolved, metadata, metadataRef, usage, r.Deleted, r.Seq)
+		unresolved, usage, r.Deleted, r.Seq)
 	for _, a := range r.Attempts {
 		b.add(`INSERT OR REPLACE INTO attempts (run, n, thread, started_at, ended_at, code, detail, retry_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			r.ID, a.N, t.ID, moment(a.Started), moment(a.Ended), a.Code, a.Detail, moment(a.RetryAt))

@@ -1,9 +1,10 @@
 -- notebook.db: the notebook as one SQLite file. Times are RFC 3339 in UTC, lists are JSON, ids are those of the HTTP API.
+-- No table is WITHOUT ROWID: ids are hashes, so that every row would be written somewhere else in the file; and many rows are long.
 
 CREATE TABLE meta (
-    key   TEXT PRIMARY KEY,
+    key   TEXT NOT NULL PRIMARY KEY,
     value TEXT NOT NULL
-) WITHOUT ROWID;
+);
 
 -- Every message of the stream as it came. Events of a deleted thread are gone but for its tombstone.
 CREATE TABLE events (
@@ -18,6 +19,7 @@ CREATE TABLE events (
     cause       TEXT NOT NULL,
     traceparent TEXT,
     problem     TEXT,                -- why it could not be applied
+    unknown     INTEGER NOT NULL,    -- 1: only because this version does not know its type
     body        BLOB NOT NULL
 );
 CREATE INDEX events_thread ON events (thread, seq);
@@ -25,7 +27,7 @@ CREATE INDEX events_cause ON events (thread, cause) WHERE cause <> '';
 CREATE INDEX events_problem ON events (seq) WHERE problem IS NOT NULL;
 
 CREATE TABLE threads (
-    id             TEXT PRIMARY KEY,
+    id             TEXT NOT NULL PRIMARY KEY,
     deleted        INTEGER NOT NULL, -- 1: a tombstone, which keeps what the thread cost
     question       TEXT,
     title          TEXT,
@@ -54,10 +56,10 @@ CREATE TABLE threads (
     created_at     TEXT,
     updated_at     TEXT,
     position       INTEGER NOT NULL  -- sequence of the thread's last message
-) WITHOUT ROWID;
+);
 
 CREATE TABLE runs (
-    id                 TEXT PRIMARY KEY,
+    id                 TEXT NOT NULL PRIMARY KEY,
     thread             TEXT NOT NULL,
     question           TEXT NOT NULL, -- id
     text               TEXT NOT NULL, -- what was asked
@@ -84,12 +86,10 @@ CREATE TABLE runs (
     engine             TEXT,
     facts_left_out     INTEGER,
     unresolved_markers INTEGER,
-    metadata           TEXT,
-    metadata_ref       TEXT,
     usage              TEXT,
     deleted            INTEGER NOT NULL,
     seq                INTEGER NOT NULL -- of its trigger
-) WITHOUT ROWID;
+);
 CREATE INDEX runs_thread ON runs (thread, seq);
 
 CREATE TABLE attempts (
@@ -102,17 +102,21 @@ CREATE TABLE attempts (
     detail     TEXT NOT NULL,
     retry_at   TEXT,
     PRIMARY KEY (run, n)
-) WITHOUT ROWID;
+);
 CREATE INDEX attempts_thread ON attempts (thread);
 
 CREATE TABLE reports (
-    run      TEXT PRIMARY KEY,
-    thread   TEXT NOT NULL,
-    markdown TEXT, -- null until it was fetched
-    ref      TEXT, -- its artifact, when it is not in the event
-    sha256   TEXT,
-    size     INTEGER
-) WITHOUT ROWID;
+    run             TEXT NOT NULL PRIMARY KEY,
+    thread          TEXT NOT NULL,
+    markdown        TEXT, -- null until it was fetched
+    ref             TEXT, -- its artifact, when it is not in the event
+    sha256          TEXT,
+    size            INTEGER,
+    metadata        TEXT, -- of the provider; null when it is not in the event
+    metadata_ref    TEXT,
+    metadata_sha256 TEXT,
+    metadata_size   INTEGER
+);
 CREATE INDEX reports_thread ON reports (thread);
 
 CREATE TABLE pages (
@@ -131,11 +135,11 @@ CREATE TABLE pages (
     claims_size   INTEGER,
     seq           INTEGER NOT NULL, -- of run.completed
     PRIMARY KEY (run, n)
-) WITHOUT ROWID;
+);
 CREATE INDEX pages_source ON pages (thread, source, seq, n);
 
 CREATE TABLE questions (
-    id         TEXT PRIMARY KEY,
+    id         TEXT NOT NULL PRIMARY KEY,
     thread     TEXT NOT NULL,
     text       TEXT NOT NULL,
     origin     TEXT NOT NULL,
@@ -146,11 +150,11 @@ CREATE TABLE questions (
     rank       REAL NOT NULL, -- lower is asked earlier
     asked_at   TEXT NOT NULL,
     seq        INTEGER NOT NULL
-) WITHOUT ROWID;
+);
 CREATE INDEX questions_thread ON questions (thread, seq);
 
 CREATE TABLE facts (
-    id            TEXT PRIMARY KEY,
+    id            TEXT NOT NULL PRIMARY KEY,
     thread        TEXT NOT NULL,
     run           TEXT NOT NULL, -- that added it
     statement     TEXT NOT NULL,
@@ -173,7 +177,7 @@ CREATE TABLE facts (
     replayed      INTEGER NOT NULL,
     created_at    TEXT NOT NULL,
     seq           INTEGER NOT NULL
-) WITHOUT ROWID;
+);
 CREATE INDEX facts_thread ON facts (thread, seq);
 
 -- Where a statement was found: by its own run, and by every run that said the same.
@@ -188,7 +192,7 @@ CREATE TABLE support (
     excerpt_end   INTEGER,
     excerpt       TEXT,
     PRIMARY KEY (fact, run, i)
-) WITHOUT ROWID;
+);
 CREATE INDEX support_run ON support (thread, run);
 
 CREATE TABLE pairs (
@@ -207,7 +211,7 @@ CREATE TABLE pairs (
     judged_at         TEXT NOT NULL,
     seq               INTEGER NOT NULL,
     PRIMARY KEY (thread, id)
-) WITHOUT ROWID;
+);
 
 CREATE TABLE links (
     thread       TEXT NOT NULL,
@@ -216,7 +220,7 @@ CREATE TABLE links (
     other_thread TEXT NOT NULL,
     relation     TEXT NOT NULL,
     PRIMARY KEY (thread, fact, other, relation)
-) WITHOUT ROWID;
+);
 CREATE INDEX links_other ON links (other_thread, other);
 
 CREATE TABLE briefs (
@@ -235,7 +239,7 @@ CREATE TABLE briefs (
     created_at        TEXT NOT NULL,
     seq               INTEGER NOT NULL,
     PRIMARY KEY (thread, cycle, closing)
-) WITHOUT ROWID;
+);
 
 CREATE TABLE coverage (
     thread     TEXT NOT NULL,
@@ -247,7 +251,7 @@ CREATE TABLE coverage (
     created_at TEXT NOT NULL,
     seq        INTEGER NOT NULL,
     PRIMARY KEY (thread, cycle, closing)
-) WITHOUT ROWID;
+);
 
 CREATE VIEW active_facts AS
     SELECT * FROM facts WHERE duplicate_of = '' AND NOT removed AND NOT dismissed;

@@ -4,39 +4,137 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"iter"
+	"slices"
 	"strconv"
 	"time"
+
+	"github.com/factstream/factstream/shared/notebook"
 )
 
-// write puts a batch and the cursor behind it into the file, in one transaction.
-func (p *Projection) write(ctx context.Context, b *batch, created time.Time) error {
+// statements are those of the writer that were prepared once. The connection has them until it is closed.
+type statements map[string]*sql.Stmt
+
+// write puts batches and the cursor behind the last of them into the file, in one transaction.
+func (p *Projection) write(ctx context.Context, batches iter.Seq[*batch], created time.Time) error {
 	tx, err := p.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
 	}
 	defer tx.Rollback() //nolint:errcheck // does nothing after Commit
-	prepared := map[string]*sql.Stmt{}
-	for _, c := range b.changes {
-		statement := prepared[c.query]
-		if statement == nil {
-			if statement, err = tx.PrepareContext(ctx, c.query); err != nil {
-				return fmt.Errorf("prepare %q: %w", c.query, err)
+	w := &writing{tx: tx, known: p.prepared, prepared: map[string]*sql.Stmt{}}
+	var last uint64
+	for b := range batches {
+		for _, c := range b.changes {
+			if err := w.exec(ctx, c); err != nil {
+				return err
 			}
-			prepared[c.query] = statement
 		}
-		if _, err := statement.ExecContext(ctx, c.args...); err != nil {
-			return fmt.Errorf("write a row: %w", err)
-		}
+		last = b.last
 	}
 	for key, value := range map[string]string{
-		metaVersion: strconv.Itoa(foldVersion), metaCreated: created.UTC().Format(time.RFC3339Nano), metaCursor: strconv.FormatUint(b.last, 10),
+		metaVersion: strconv.Itoa(foldVersion), metaCreated: created.UTC().Format(time.RFC3339Nano), metaCursor: strconv.FormatUint(last, 10),
 	} {
-		if _, err := tx.ExecContext(ctx, `INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)`, key, value); err != nil {
-			return fmt.Errorf("write the cursor: %w", err)
+		if err := w.exec(ctx, change{`INSERT OR REPLACE INTO meta (key, value) VALUES (?, ?)`, []any{key, value}}); err != nil {
+			return fmt.Errorf("the cursor: %w", err)
 		}
+	}
+	if err := pointFolded.Hit(ctx); err != nil {
+		return err
 	}
 	if err := tx.Commit(); err != nil {
 		return fmt.Errorf("commit: %w", err)
 	}
+	for query := range w.prepared {
+		if p.prepared[query] != nil {
+			continue
+		}
+		if p.prepared[query], err = p.writer.PrepareContext(ctx, query); err != nil {
+			delete(p.prepared, query) // the next transaction prepares it for itself
+		}
+	}
 	return nil
+}
+
+// writing is one transaction.
+type writing struct {
+	tx       *sql.Tx
+	known    statements
+	prepared statements // for this transaction
+}
+
+func (w *writing) exec(ctx context.Context, c change) error {
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	// Without a context that ends: for one that does, the driver starts a goroutine for each row.
+	ctx = context.WithoutCancel(ctx)
+	statement := w.prepared[c.query]
+	if statement == nil {
+		if known := w.known[c.query]; known != nil {
+			statement = w.tx.StmtContext(ctx, known)
+		} else {
+			var err error
+			if statement, err = w.tx.PrepareContext(ctx, c.query); err != nil {
+				return fmt.Errorf("prepare %q: %w", c.query, err)
+			}
+		}
+		w.prepared[c.query] = statement
+	}
+	if _, err := statement.ExecContext(ctx, c.args...); err != nil {
+		return fmt.Errorf("write a row: %w", err)
+	}
+	return nil
+}
+
+// foldAtOnce is how many messages are folded before what they change is handed to the writer. It is a part of a batch, so that the one works on the next
+// part while the other writes.
+const foldAtOnce = 64
+
+// folding is a batch of messages that is folded while it is written, part by part. The parts are kept for another try.
+type folding struct {
+	kept []*batch
+	next chan *batch // holds all that may come, so that nobody waits for a reader that has gone
+}
+
+// fold begins to fold messages into a notebook, and calls done behind the last.
+func fold(n *notebook.Notebook, messages []notebook.Message, done func()) *folding {
+	f := &folding{next: make(chan *batch, len(messages)/foldAtOnce+1)}
+	all := func() {
+		defer close(f.next)
+		defer done()
+		for some := range slices.Chunk(messages, foldAtOnce) {
+			f.next <- collect(n, some)
+		}
+	}
+	if len(messages) <= foldAtOnce {
+		all()
+	} else {
+		go all()
+	}
+	return f
+}
+
+// parts gives all parts in order, as soon as each is folded.
+func (f *folding) parts(yield func(*batch) bool) {
+	for i := 0; ; i++ {
+		if i == len(f.kept) {
+			part, more := <-f.next
+			if !more {
+				return
+			}
+			f.kept = append(f.kept, part)
+		}
+		if !yield(f.kept[i]) {
+			return
+		}
+	}
+}
+
+// end waits until everything is folded, and says whether a text came by reference.
+func (f *folding) end() (unfetched bool) {
+	for part := range f.parts {
+		unfetched = unfetched || part.unfetched
+	}
+	return unfetched
 }

@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/services/gateway/web"
 )
 
@@ -62,6 +64,17 @@ func TestOnlyTheElementBuilderPutsAnythingOnThePage(t *testing.T) {
 			}
 			require.NotRegexp(t, way, script, name)
 		}
+	}
+}
+
+// A dead letter says what putting it back leads to, whichever worker could not read it.
+func TestThePageHasWordsForTheLettersOfEveryWorker(t *testing.T) {
+	t.Parallel()
+	_, rest, found := strings.Cut(scripts(t)["app.js"], "const workers = {")
+	require.True(t, found)
+	words, _, _ := strings.Cut(rest, "};")
+	for _, d := range topology.Durables() {
+		require.Contains(t, words, `"`+d.Name+`": [`)
 	}
 }
 

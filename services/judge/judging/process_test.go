@@ -5,6 +5,7 @@ import (
 
 	"github.com/stretchr/testify/require"
 
+	"github.com/factstream/factstream/jetstream/bustest"
 	"github.com/factstream/factstream/services/judge/judging"
 	"github.com/factstream/factstream/shared/engine/enginetest"
 	"github.com/factstream/factstream/shared/model/ollama/ollamatest"
@@ -32,7 +33,7 @@ func TestAProcessIsKilledAtEveryPointOfAStep(t *testing.T) {
 			t.Parallel()
 			server := ollamatest.Start(t)
 			server.Respond(rule)
-			c := court{bus: servicetest.NewBus(t)}
+			c := court{bus: servicetest.NewBus(t, bustest.Mortal)}
 			c.driver = c.bus.Open("gateway")
 			servicetest.Run(t, c.driver)
 			c.thread(t, "t", "auto")

@@ -96,27 +96,14 @@ func replays(t *notebook.Thread) bool { return t.Replay != nil && *t.Replay }
 
 // factsOf gives all facts of a thread with their places.
 func factsOf(t *notebook.Thread) []fact {
-	ranks := map[string]place{} // in the events that the runs' current facts come from
-	for _, r := range t.Runs {
-		if r.Facts == nil || r.Distilled == nil {
-			continue
-		}
-		for i, f := range r.Facts.Facts {
-			ranks[f.ID] = place{r.Distilled.Seq, i}
-		}
-	}
 	facts := make([]fact, 0, len(t.FactIDs))
-	for i, id := range t.FactIDs {
+	for _, id := range t.FactIDs {
 		f := t.Facts[id]
-		at := place{f.Seq, i}
-		if listed, ok := ranks[id]; ok && listed.seq == f.Seq {
-			at = listed
-		}
 		retrieved := f.At
 		if r := t.Runs[f.Run]; r != nil && !r.Ended.IsZero() {
 			retrieved = r.Ended
 		}
-		facts = append(facts, fact{Fact: *f, thread: t.ID, retrieved: retrieved, curated: f.Curated(), place: at})
+		facts = append(facts, fact{Fact: *f, thread: t.ID, retrieved: retrieved, curated: f.Curated(), place: place{f.Seq, f.Rank}})
 	}
 	return facts
 }

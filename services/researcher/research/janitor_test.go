@@ -22,6 +22,7 @@ func TestWhatADeletionLeftBehindIsCleared(t *testing.T) {
 	thread, kept := newThread(t, r.Service), newThread(t, r.Service)
 	run := awaitRun(t, r.Service, thread, request(t, r.Service, thread, servicetest.Access))
 	other := awaitRun(t, r.Service, kept, request(t, r.Service, kept, servicetest.Access))
+	raw, othersRaw := brought(t, r.Service, run).Raw, brought(t, r.Service, other).Raw
 	servicetest.Append(t, r.Service, thread, notebook.DeleteThread{})
 	leave(t, r, attempt{thread, run.ID, 2}, []byte("late"))
 	_, err := r.Artifacts.Put(withinWait(t), thread, []byte("saved too late"))
@@ -31,11 +32,11 @@ func TestWhatADeletionLeftBehindIsCleared(t *testing.T) {
 	require.NoError(t, r.clearOnce(withinWait(t), done))
 	requireOnlyTombstone(t, r, thread)
 	require.Empty(t, spooledFiles(t, r))
-	_, err = r.Artifacts.Get(withinWait(t), refOf(run.Completed.Raw))
+	_, err = r.Artifacts.Get(withinWait(t), refOf(raw))
 	require.ErrorIs(t, err, artifact.ErrMissing)
 	_, err = r.Artifacts.Named(withinWait(t), thread, artifact.AttemptName(run.ID, 1))
 	require.ErrorIs(t, err, artifact.ErrMissing)
-	_, err = r.Artifacts.Get(withinWait(t), refOf(other.Completed.Raw))
+	_, err = r.Artifacts.Get(withinWait(t), refOf(othersRaw))
 	require.NoError(t, err)
 
 	// Something is saved again before the second time; after that nobody is at work for it any more.
@@ -59,13 +60,13 @@ func TestADeletedRunLosesItsReceiptAndTheOtherKeepsWhatBothHave(t *testing.T) {
 		chain(t, r.Service, thread, run, "")
 		runs = append(runs, runOf(r.Service, thread, run))
 	}
-	require.Equal(t, runs[0].Completed.Raw.Ref, runs[1].Completed.Raw.Ref)
+	require.Equal(t, brought(t, r.Service, runs[0]).Raw.Ref, brought(t, r.Service, runs[1]).Raw.Ref)
 	for i, run := range runs {
 		servicetest.Append(t, r.Service, thread, notebook.DeleteRun{Run: run.ID})
 		require.NoError(t, r.clearOnce(withinWait(t), map[string]int{}))
 		_, err := r.Artifacts.Named(withinWait(t), thread, artifact.AttemptName(run.ID, 1))
 		require.ErrorIs(t, err, artifact.ErrMissing)
-		_, err = r.Artifacts.Get(withinWait(t), refOf(run.Completed.Raw))
+		_, err = r.Artifacts.Get(withinWait(t), refOf(brought(t, r.Service, run).Raw))
 		if i == 0 {
 			require.NoError(t, err)
 		} else {

@@ -78,7 +78,7 @@ func TestCancelClosesTheConnectionAndReleases(t *testing.T) {
 	require.Contains(t, cancelled.Failure.Detail, "the provider may still bill")
 	require.Equal(t, "withdrawn", awaitRun(t, r.Service, thread, waiting).Status)
 	requireLedger(t, r.Service, thread, 0, 0)
-	require.Eventually(t, func() bool { return len(spooledFiles(t, r)) == 0 }, 5*time.Second, soon)
+	require.Eventually(t, func() bool { return len(spooledFiles(t, r)) == 0 }, servicetest.Wait, soon)
 	require.Equal(t, 1, provider.Stats().Calls)
 }
 
@@ -130,7 +130,7 @@ func TestDeletingAThreadEndsItsCallAndLeavesTheTombstone(t *testing.T) {
 	await(t, provider, func(s standin.Stats) bool { return s.Bytes >= 500 })
 	servicetest.Append(t, r.Service, thread, notebook.DeleteThread{})
 	await(t, provider, func(s standin.Stats) bool { return s.Left == 1 && s.InFlight == 0 })
-	require.Eventually(t, func() bool { return len(spooledFiles(t, r)) == 0 }, 5*time.Second, soon)
+	require.Eventually(t, func() bool { return len(spooledFiles(t, r)) == 0 }, servicetest.Wait, soon)
 	requireOnlyTombstone(t, r, thread)
 	// The researcher goes on.
 	next := newThread(t, r.Service)
@@ -166,11 +166,11 @@ func TestNoCallStartsWhileThereIsNoRoomAndItGoesOnByItself(t *testing.T) {
 	}}, live(provider))
 	thread := newThread(t, r.Service)
 	run := request(t, r.Service, thread, liveAccess)
-	require.Eventually(t, func() bool { return looks.Load() > 0 }, 5*time.Second, soon)
+	require.Eventually(t, func() bool { return looks.Load() > 0 }, servicetest.Wait, soon)
 	require.Eventually(t, func() bool {
 		entries, err := r.Progress.Read(withinWait(t), thread)
 		return err == nil && len(entries) == 1 && entries[0].State.State == "waiting" && entries[0].Entity == run
-	}, 5*time.Second, soon)
+	}, servicetest.Wait, soon)
 	require.Zero(t, provider.Stats().Calls)
 	require.Empty(t, runOf(r.Service, thread, run).Attempts)
 	free.Store(1 << 30)
@@ -191,12 +191,13 @@ func TestASpoolThatIsGoneIsMadeAgain(t *testing.T) {
 
 func TestReplaysTakeTheirTimeAndDoNotWaitForEachOther(t *testing.T) {
 	t.Parallel()
+	const pause = 400 * time.Millisecond // before each of a dozen pieces: far longer than the second one takes to begin
 	bus := servicetest.NewBus(t)
-	r, _ := start(t, bus, Options{}, func(c *config.Config) { c.Replay.Delay = 20 * time.Millisecond })
+	r, _ := start(t, bus, Options{}, func(c *config.Config) { c.Replay.Delay = pause })
 	a, b := newThread(t, r.Service), newThread(t, r.Service)
 	runA, runB := request(t, r.Service, a, servicetest.Access), request(t, r.Service, b, servicetest.Access)
 	first, second := awaitRun(t, r.Service, a, runA), awaitRun(t, r.Service, b, runB)
-	pauses := time.Duration(first.Completed.Bytes/512 - 1)
-	require.Greater(t, first.Ended.Sub(first.Attempts[0].Started), 20*time.Millisecond*pauses)
+	pauses := time.Duration(brought(t, r.Service, first).Bytes/512 - 1)
+	require.Greater(t, first.Ended.Sub(first.Attempts[0].Started), pause*pauses)
 	require.True(t, second.Attempts[0].Started.Before(first.Ended), "the second one began while the first was played")
 }

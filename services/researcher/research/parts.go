@@ -15,6 +15,7 @@ import (
 	"github.com/factstream/factstream/services/researcher/provider"
 	"github.com/factstream/factstream/services/researcher/provider/replay"
 	"github.com/factstream/factstream/services/researcher/provider/tabstack"
+	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/model"
 	"github.com/factstream/factstream/shared/model/ollama"
@@ -56,6 +57,7 @@ type Researcher struct {
 	live    provider.Provider // nil when calls beyond this machine are switched off
 	replay  provider.Provider
 	spool   spool
+	store   busStore
 	stuck   prometheus.Gauge
 }
 
@@ -108,7 +110,7 @@ func (o Options) withDefaults() Options {
 		o.Janitor = time.Hour
 	}
 	if o.MinFree <= 0 {
-		o.MinFree = 256 << 20
+		o.MinFree = config.LeastFree
 	}
 	if o.Room <= 0 {
 		o.Room = 2 * time.Second

@@ -17,6 +17,7 @@ import (
 
 	"github.com/factstream/factstream/fixtures"
 	"github.com/factstream/factstream/fixtures/standin"
+	"github.com/factstream/factstream/jetstream/bustest"
 	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/config/testenv"
 	"github.com/factstream/factstream/shared/event"
@@ -37,8 +38,7 @@ func TestMain(m *testing.M) {
 	if err := flag.Set("test.parallel", "4"); err != nil {
 		panic(err)
 	}
-	// The client library leaves this one behind when a connection closes while it starts.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"))
+	goleak.VerifyTestMain(bustest.Leaks(m))
 }
 
 // process is a researcher in a process of its own.
@@ -111,7 +111,7 @@ func TestAProcessIsKilledAtEveryPointOfARun(t *testing.T) {
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			bus := servicetest.NewBus(t)
+			bus := servicetest.NewBus(t, bustest.Mortal)
 			other := idle(t, bus)
 			provider := standin.Start(t, standin.Options{Answers: c.answers, Then: standin.Answer{Piece: 512, Delay: time.Millisecond}})
 			cfg := bus.Config("researcher", live(provider))
@@ -146,7 +146,7 @@ func TestAProcessIsKilledAtEveryPointOfARun(t *testing.T) {
 
 func TestOneCallAtATimeOverTwoProcessesOfWhichOneIsKilled(t *testing.T) {
 	t.Parallel()
-	bus := servicetest.NewBus(t)
+	bus := servicetest.NewBus(t, bustest.Mortal)
 	other := idle(t, bus)
 	provider := standin.Start(t, standin.Options{Then: standin.Answer{Hold: 100 * time.Millisecond, Piece: 4096}})
 	one := spawn(t, bus.Config("researcher", live(provider)))
@@ -175,7 +175,7 @@ func TestOneCallAtATimeOverTwoProcessesOfWhichOneIsKilled(t *testing.T) {
 // The stream was whole when the process died, though its connection had not ended yet.
 func TestAProcessThatIsKilledBehindTheReportMakesNoSecondCall(t *testing.T) {
 	t.Parallel()
-	bus := servicetest.NewBus(t)
+	bus := servicetest.NewBus(t, bustest.Mortal)
 	other := idle(t, bus)
 	stream, err := fixtures.Stream("tabstack", "fast")
 	require.NoError(t, err)
@@ -198,7 +198,7 @@ func TestAProcessThatIsKilledBehindTheReportMakesNoSecondCall(t *testing.T) {
 // closed and what it would append is void.
 func TestAProcessThatSleptThroughItsLeaseIsOvertaken(t *testing.T) {
 	t.Parallel()
-	bus := servicetest.NewBus(t)
+	bus := servicetest.NewBus(t, bustest.Mortal)
 	other := idle(t, bus)
 	gate := make(chan struct{})
 	provider := standin.Start(t, standin.Options{Answers: []standin.Answer{{Gate: gate, After: 500}}})

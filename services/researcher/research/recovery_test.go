@@ -1,6 +1,7 @@
 package research
 
 import (
+	"context"
 	"testing"
 	"time"
 
@@ -9,10 +10,12 @@ import (
 	"github.com/factstream/factstream/fixtures"
 	"github.com/factstream/factstream/fixtures/standin"
 	"github.com/factstream/factstream/jetstream/bustest"
+	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/shared/artifact"
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/notebook"
 	"github.com/factstream/factstream/shared/service/servicetest"
+	"github.com/factstream/factstream/shared/telemetry"
 )
 
 // Each case leaves what a process that was killed would have left: an open attempt, and its answer, or a part of it, in
@@ -74,7 +77,7 @@ func TestAnAnswerThatWasBoughtIsUsedAndNotBoughtAgain(t *testing.T) {
 			} else {
 				require.Contains(t, got.Failure.Detail, "may still bill")
 			}
-			require.Eventually(t, func() bool { return len(spooledFiles(t, r)) == 0 }, 5*time.Second, soon)
+			require.Eventually(t, func() bool { return len(spooledFiles(t, r)) == 0 }, servicetest.Wait, soon)
 		})
 	}
 }
@@ -100,9 +103,9 @@ func TestAfterThreeLostAttemptsTheRunFails(t *testing.T) {
 // without a second call.
 func TestAPaidCallOutlivesTheBus(t *testing.T) {
 	t.Parallel()
-	bus := servicetest.NewBus(t)
+	bus := servicetest.NewBus(t, bustest.Mortal)
 	// The answer takes longer than the lease would outlive its holder.
-	provider := standin.Start(t, standin.Options{Then: standin.Answer{Piece: 512, Hold: bustest.LeaseTTL * 3 / 2}})
+	provider := standin.Start(t, standin.Options{Then: standin.Answer{Piece: 512, Hold: bustest.Short * 3 / 2}})
 	r, _ := start(t, bus, Options{}, live(provider))
 	thread := newThread(t, r.Service)
 	run := request(t, r.Service, thread, liveAccess)
@@ -140,7 +143,7 @@ func TestAProcessThatStopsInACallLeavesTheAttemptToTheNext(t *testing.T) {
 	bus := servicetest.NewBus(t)
 	provider := standin.Start(t, standin.Options{Answers: []standin.Answer{{Fault: standin.Stall, After: 500}}})
 	other := idle(t, bus)
-	one, stop := start(t, bus, Options{Grace: 25 * soon}, live(provider))
+	one, stop := start(t, bus, Options{Grace: 2 * time.Second}, live(provider))
 	thread := newThread(t, other)
 	run := request(t, other, thread, liveAccess)
 	await(t, provider, func(s standin.Stats) bool { return s.Bytes >= 500 })
@@ -152,4 +155,50 @@ func TestAProcessThatStopsInACallLeavesTheAttemptToTheNext(t *testing.T) {
 	require.Equal(t, "completed", got.Status, "%+v", got.Failure)
 	require.Len(t, got.Attempts, 2)
 	require.Equal(t, event.CodeLost, got.Attempts[0].Code)
+}
+
+// meanwhile is a raw answer during whose keeping something happens.
+type meanwhile struct {
+	raw
+	happens func()
+}
+
+func (m meanwhile) keep(ctx context.Context, store *artifact.Store, thread string) (artifact.Ref, error) {
+	m.happens()
+	return m.raw.keep(ctx, store, thread)
+}
+
+func TestWhatIsKeptForARunThatIsCancelledMeanwhileIsRemoved(t *testing.T) {
+	t.Parallel()
+	whole, err := fixtures.Stream("tabstack", "fast")
+	require.NoError(t, err)
+	bus := servicetest.NewBus(t)
+	r := open(t, bus, Options{})
+	servicetest.Run(t, r.Service)
+	thread := newThread(t, r.Service)
+	run := request(t, r.Service, thread, liveAccess)
+	servicetest.Append(t, r.Service, thread, notebook.StartAttempt{Run: run, Holder: "this", Max: 3})
+	leave(t, r, attempt{thread, run, 1}, whole)
+	j := job{cause: "requested", thread: thread, run: run, asked: runOf(r.Service, thread, run).Requested}
+	answer, err := r.findAnswer(t.Context(), j, attempt{thread, run, 1})
+	require.NoError(t, err)
+	require.NotNil(t, answer)
+	defer answer.close()
+	answer.result.Pages[0].FullText = "The full text of a page."
+	answer.raw = meanwhile{answer.raw, func() { servicetest.Append(t, r.Service, thread, notebook.CancelRun{Run: run}) }}
+	outcome, err := r.settle(t.Context(), j, *answer)
+	require.NoError(t, err)
+	require.Equal(t, telemetry.OutcomeSkipped, outcome)
+	raw, err := r.Artifacts.Named(t.Context(), thread, artifact.AttemptName(run, 1))
+	require.NoError(t, err)
+	objects, err := bus.JS.ObjectStore(t.Context(), topology.StoreArtifacts)
+	require.NoError(t, err)
+	all, err := objects.List(t.Context())
+	require.NoError(t, err)
+	var names []string
+	for _, object := range all {
+		names = append(names, object.Name)
+	}
+	require.ElementsMatch(t, []string{raw.Ref, thread + "/" + artifact.AttemptName(run, 1)}, names, "the trail of the attempt and no more")
+	requireLedger(t, r.Service, thread, 0, 0)
 }

@@ -31,28 +31,49 @@ const (
 	shortText = 300
 )
 
+// keeper keeps contents among the artifacts and gives what stands for each in the event. An empty one stands for itself.
+type keeper func(contents []string) ([]event.Blob, error)
+
 // report makes the event of a whole answer: what is bulky is kept first and referred to.
 func (r *Researcher) report(ctx context.Context, j job, a answer, raw artifact.Ref) (event.RunCompleted, error) {
-	keep := func(content string) (event.Blob, error) {
-		if content == "" {
-			return event.Blob{}, nil
-		}
-		ref, err := r.Artifacts.Put(ctx, j.thread, []byte(content))
-		return blob(ref), err
-	}
+	keep := func(contents []string) ([]event.Blob, error) { return r.keepAll(ctx, j.thread, contents) }
 	done := completed(j, a)
 	done.Raw = blob(raw)
+	texts := make([]string, len(a.result.Pages))
 	for i, p := range a.result.Pages {
-		var err error
-		if done.Pages[i].FullText, err = keep(p.FullText); err != nil {
-			return done, err
-		}
+		texts[i] = p.FullText
+	}
+	kept, err := keep(texts)
+	if err != nil {
+		return done, err
+	}
+	for i := range kept {
+		done.Pages[i].FullText = kept[i]
 	}
 	limit := hardLimit
 	if payload := r.NC.MaxPayload(); payload > 0 {
 		limit = min(limit, int(payload)*8/10)
 	}
 	return fit(done, min(bodyLimit, limit), limit, keep)
+}
+
+func (r *Researcher) keepAll(ctx context.Context, thread string, contents []string) ([]event.Blob, error) {
+	blobs := make([]event.Blob, len(contents))
+	var bulky []string
+	var at []int // of them in contents
+	for i, content := range contents {
+		if content != "" {
+			bulky, at = append(bulky, content), append(at, i)
+		}
+	}
+	refs, err := r.Artifacts.PutAll(ctx, thread, bulky)
+	if err != nil {
+		return nil, err
+	}
+	for n, i := range at {
+		blobs[i] = blob(refs[n])
+	}
+	return blobs, nil
 }
 
 func blob(ref artifact.Ref) event.Blob {
@@ -137,11 +158,11 @@ func gaps(evaluations []provider.GapEvaluation) []string {
 
 // fit brings the event under the limits: beyond soft the metadata, then the pages' claims, then the report are kept
 // apart and referred to; beyond hard the event loses what the raw answer still has, and says so.
-func fit(done event.RunCompleted, soft, hard int, keep func(string) (event.Blob, error)) (event.RunCompleted, error) {
+func fit(done event.RunCompleted, soft, hard int, keep keeper) (event.RunCompleted, error) {
 	apart := []func() error{
-		func() (err error) { done.Metadata, err = keep(done.Metadata.Text); return err },
+		func() error { return keepText(&done.Metadata, keep) },
 		func() error { return keepClaims(done.Pages, keep) },
-		func() (err error) { done.Report, err = keep(done.Report.Text); return err },
+		func() error { return keepText(&done.Report, keep) },
 	}
 	for _, step := range apart {
 		if size(done) <= soft {
@@ -179,22 +200,36 @@ func fit(done event.RunCompleted, soft, hard int, keep func(string) (event.Blob,
 	return done, nil
 }
 
+// keepText keeps one text apart.
+func keepText(b *event.Blob, keep keeper) error {
+	kept, err := keep([]string{b.Text})
+	if err == nil {
+		*b = kept[0]
+	}
+	return err
+}
+
 // keepClaims keeps the claims of each page apart.
-func keepClaims(pages []event.Page, keep func(string) (event.Blob, error)) error {
-	for i := range pages {
-		claims := &pages[i].Claims
-		if len(claims.Texts) == 0 {
+func keepClaims(pages []event.Page, keep keeper) error {
+	bodies := make([]string, len(pages))
+	for i, p := range pages {
+		if len(p.Claims.Texts) == 0 {
 			continue
 		}
-		body, err := json.Marshal(claims.Texts)
+		body, err := json.Marshal(p.Claims.Texts)
 		if err != nil {
 			return err
 		}
-		kept, err := keep(string(body))
-		if err != nil {
-			return err
+		bodies[i] = string(body)
+	}
+	kept, err := keep(bodies)
+	if err != nil {
+		return err
+	}
+	for i := range pages {
+		if bodies[i] != "" {
+			pages[i].Claims = event.Claims{Blob: &kept[i]}
 		}
-		*claims = event.Claims{Blob: &kept}
 	}
 	return nil
 }

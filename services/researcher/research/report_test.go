@@ -69,10 +69,13 @@ func TestTheEventAlwaysFits(t *testing.T) {
 		}
 		kept := map[string]string{}
 		const soft, hard = 4000, 12_000
-		got, err := fit(completed(job{thread: "t"}, answer{result: result}), soft, hard, func(content string) (event.Blob, error) {
-			ref := fmt.Sprintf("t/%d", len(kept))
-			kept[ref] = content
-			return event.Blob{Ref: ref}, nil
+		got, err := fit(completed(job{thread: "t"}, answer{result: result}), soft, hard, func(contents []string) ([]event.Blob, error) {
+			blobs := make([]event.Blob, len(contents))
+			for i, content := range contents {
+				blobs[i].Ref = fmt.Sprintf("t/%d", len(kept))
+				kept[blobs[i].Ref] = content
+			}
+			return blobs, nil
 		})
 		require.NoError(t, err)
 		require.LessOrEqual(t, size(got), hard+1000) // the warnings about it

@@ -150,7 +150,7 @@ func requireOnlyTombstone(t *testing.T, r *Researcher, thread string) {
 	require.Eventually(t, func() bool {
 		return subjects(t, r, topology.Notebook, topology.ThreadFilter(thread)) == 1 &&
 			subjects(t, r, topology.Trail, topology.ThreadTrail(thread)) == 0
-	}, 10*time.Second, soon)
+	}, servicetest.Wait, soon)
 	stream, err := r.JS.Stream(withinWait(t), topology.Notebook)
 	require.NoError(t, err)
 	_, err = stream.GetLastMsgForSubject(withinWait(t), "thread.deleted."+thread+".0.0")

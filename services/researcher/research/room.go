@@ -4,9 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
+	"sync"
 	"syscall"
 	"time"
+
+	"github.com/nats-io/nats.go/jetstream"
 
 	"github.com/factstream/factstream/jetstream/connect"
 )
@@ -57,12 +61,37 @@ func (r *Researcher) free(ctx context.Context) (int64, error) {
 		return 0, fmt.Errorf("look for the free space of %s: %w", r.spool, err)
 	}
 	free := int64(fs.Bavail) * int64(fs.Bsize) //nolint:unconvert // the types differ between systems
-	store, limited, err := connect.StoreFree(ctx, r.JS)
+	store, err := r.store.free(ctx, r.JS)
 	if err != nil {
 		return 0, err
 	}
-	if limited {
-		free = min(free, store)
+	return min(free, store), nil
+}
+
+// storeFor is how long the bus's answer counts: a run looks before it asks for its turn and once more when it has it, and the two are most often one moment.
+const storeFor = time.Second
+
+// busStore remembers what the bus said last about its store.
+type busStore struct {
+	mu    sync.Mutex
+	asked time.Time
+	bytes int64
+}
+
+// free is how many bytes the bus may still store, as it said a second ago at most; the greatest number when it has no limit.
+func (b *busStore) free(ctx context.Context, js jetstream.JetStream) (int64, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if !b.asked.IsZero() && time.Since(b.asked) < storeFor {
+		return b.bytes, nil
 	}
-	return free, nil
+	bytes, limited, err := connect.StoreFree(ctx, js)
+	if err != nil {
+		return 0, err
+	}
+	if !limited {
+		bytes = math.MaxInt64
+	}
+	b.asked, b.bytes = time.Now(), bytes
+	return bytes, nil
 }

@@ -288,11 +288,20 @@ func outcomeOf(appended notebook.Appended) string {
 }
 
 // giveUpRun fails a run whose message was delivered again and again, could not be read, or was put off too often. What
-// the run had reserved is released by that.
+// the run had reserved is released by that. A message that only bears the run's name, or that a later one made obsolete,
+// fails nothing: the run is asked for by another.
 func (r *Researcher) giveUpRun(ctx context.Context, m worker.Message, f worker.Failure) error {
 	subject, origin, mine, err := r.givenUp(ctx, m, event.StageRun)
 	if err != nil || !mine {
 		return err
+	}
+	asks := false
+	r.Tail.View(subject.Thread, func(t *notebook.Thread) {
+		run := t.Runs[subject.ID]
+		asks = run != nil && run.Seq == m.Seq
+	})
+	if !asks {
+		return nil
 	}
 	detail := fmt.Sprintf("The run was given up: %v. What it had reserved is released; if its call was made, the provider may still bill.", f.Err)
 	command := notebook.FailRun{Run: subject.ID, Code: f.Class, Detail: detail}

@@ -11,6 +11,8 @@ import (
 	"github.com/factstream/factstream/fixtures/standin"
 	"github.com/factstream/factstream/shared/artifact"
 	"github.com/factstream/factstream/shared/event"
+	"github.com/factstream/factstream/shared/notebook"
+	"github.com/factstream/factstream/shared/service"
 	"github.com/factstream/factstream/shared/service/servicetest"
 	"github.com/factstream/factstream/shared/trail"
 )
@@ -22,7 +24,7 @@ func TestAReplayedRunIsSettledWithItsReportAndPages(t *testing.T) {
 	thread := newThread(t, r.Service)
 	run := awaitRun(t, r.Service, thread, request(t, r.Service, thread, servicetest.Access))
 	require.Equal(t, "completed", run.Status, "%+v", run.Failure)
-	done := run.Completed
+	done := brought(t, r.Service, run)
 	require.True(t, done.Replayed)
 	require.Equal(t, 250, done.Cost)
 	require.Equal(t, 1, done.Attempt)
@@ -72,7 +74,7 @@ func TestALiveRunMakesExactlyThisRequest(t *testing.T) {
 
 	stream, err := fixtures.Stream("tabstack", "fast")
 	require.NoError(t, err)
-	raw, err := r.Artifacts.Get(withinWait(t), artifact.Ref{Ref: run.Completed.Raw.Ref, SHA256: run.Completed.Raw.SHA256, Size: run.Completed.Raw.Size})
+	raw, err := r.Artifacts.Get(withinWait(t), refOf(brought(t, r.Service, run).Raw))
 	require.NoError(t, err)
 	require.Equal(t, stream, raw)
 }
@@ -132,7 +134,7 @@ func TestTwoHundredPagesWithFullTextEndInACompletedRun(t *testing.T) {
 	thread := newThread(t, r.Service)
 	run := awaitRun(t, r.Service, thread, request(t, r.Service, thread, liveAccess))
 	require.Equal(t, "completed", run.Status, "%+v", run.Failure)
-	done := run.Completed
+	done := brought(t, r.Service, run)
 	require.Len(t, done.Pages, 200)
 	require.Empty(t, done.Report.Text)
 	got, err := r.Artifacts.Get(withinWait(t), refOf(done.Report))
@@ -144,6 +146,12 @@ func TestTwoHundredPagesWithFullTextEndInACompletedRun(t *testing.T) {
 	claims, err := r.Artifacts.Get(withinWait(t), refOf(*done.Pages[3].Claims.Blob))
 	require.NoError(t, err)
 	require.Contains(t, string(claims), "It is claimed.")
+}
+
+// brought is what a run brought, which its state does not hold.
+func brought(t *testing.T, s *service.Service, run notebook.Run) event.RunCompleted {
+	t.Helper()
+	return servicetest.Event[event.RunCompleted](t, s, run.EndSeq)
 }
 
 func refOf(b event.Blob) artifact.Ref {

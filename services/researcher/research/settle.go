@@ -10,6 +10,7 @@ import (
 	"github.com/factstream/factstream/jetstream/worker"
 	"github.com/factstream/factstream/services/researcher/provider"
 	"github.com/factstream/factstream/shared/artifact"
+	"github.com/factstream/factstream/shared/deletion"
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/notebook"
 	"github.com/factstream/factstream/shared/telemetry"
@@ -43,8 +44,11 @@ func (r *Researcher) settle(work context.Context, j job, a answer) (string, erro
 // persist tries until it is done, the time for settling is over, or the process has to end. Whatever is not settled then
 // stays in the spool, and the next delivery finds it.
 func (r *Researcher) persist(work context.Context, save func(context.Context) (string, error)) (string, error) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(work), r.options.Settle)
+	// Without a deadline that a request could see, as a worker's context is: one that is never answered must not take all of
+	// the time.
+	ctx, cancel := context.WithCancel(context.WithoutCancel(work))
 	defer cancel()
+	defer time.AfterFunc(r.options.Settle, cancel).Stop()
 	disarm := context.AfterFunc(work, func() {
 		select {
 		case <-time.After(stopping):
@@ -110,8 +114,13 @@ func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, err
 	}
 	if outcome == telemetry.OutcomeSkipped {
 		r.clearGone(ctx, j)
+		r.clearVoid(ctx, j, completed)
 	}
-	r.forget(j)
+	if r.open(j) { // another researcher, which shares the spool, has the run now: only this attempt is void
+		r.forgetAttempt(a.attempt)
+	} else {
+		r.forget(j)
+	}
 	return outcome, nil
 }
 
@@ -138,9 +147,7 @@ func (r *Researcher) fail(ctx context.Context, j job, a answer, failure *provide
 	if len(appended.Events) == 0 {
 		r.clearGone(ctx, j)
 	}
-	if err := r.spool.removeAttempt(a.attempt); err != nil {
-		r.Log.Warn().Err(err).Msg("spool not cleared")
-	}
+	r.forgetAttempt(a.attempt)
 	outcome := outcomeOf(appended)
 	if until := retryAt(appended, j.run); !until.IsZero() {
 		return telemetry.OutcomeLater, &finished{r.later(until, string(failure.Code), failure.Detail)}
@@ -199,9 +206,28 @@ func (r *Researcher) clearGone(ctx context.Context, j job) {
 	}
 }
 
+// clearVoid removes what was kept for an answer whose run was cancelled meanwhile; the raw answer stays as the attempt's
+// trail.
+func (r *Researcher) clearVoid(ctx context.Context, j job, void event.RunCompleted) {
+	var refs []artifact.Ref
+	r.Tail.View(j.thread, func(t *notebook.Thread) { refs = deletion.VoidOf(t, j.run, void) })
+	for _, ref := range refs {
+		if err := r.Artifacts.Delete(ctx, ref); err != nil {
+			r.Log.Warn().Err(err).Str("run", j.run).Msg("an artifact of a cancelled run is left until its thread is deleted")
+		}
+	}
+}
+
 // forget clears the run's files out of the spool.
 func (r *Researcher) forget(j job) {
 	if err := r.spool.remove(j.thread, j.run); err != nil {
 		r.Log.Warn().Err(err).Str("run", j.run).Msg("spool not cleared, the janitor will")
+	}
+}
+
+// forgetAttempt clears one attempt's file out of the spool.
+func (r *Researcher) forgetAttempt(a attempt) {
+	if err := r.spool.removeAttempt(a); err != nil {
+		r.Log.Warn().Err(err).Str("run", a.run).Msg("spool not cleared, the janitor will")
 	}
 }

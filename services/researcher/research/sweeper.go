@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/rs/zerolog"
+
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/lost"
 	"github.com/factstream/factstream/shared/notebook"
@@ -20,14 +22,28 @@ const askModel = 10 * time.Second
 func (r *Researcher) sweep(ctx context.Context) error {
 	ticker := time.NewTicker(r.options.Sweep)
 	defer ticker.Stop()
+	failed := 0 // sweeps in a row
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
 		case <-ticker.C:
 		}
-		if err := errors.Join(r.retryLost(ctx), r.retryAway(ctx)); err != nil && ctx.Err() == nil {
-			r.Log.Warn().Err(err).Msg("sweep incomplete, trying again")
+		err := errors.Join(r.retryLost(ctx), r.retryAway(ctx))
+		switch {
+		case ctx.Err() != nil:
+		case err == nil:
+			if failed > 1 {
+				r.Log.Info().Int("failed", failed).Msg("sweeps are complete again")
+			}
+			failed = 0
+		default:
+			failed++
+			level := zerolog.InfoLevel // one that meets an election is nothing to look at, and one warning is enough for a bus that is away
+			if failed == 2 {
+				level = zerolog.WarnLevel
+			}
+			r.Log.WithLevel(level).Err(err).Msg("sweep incomplete, trying again")
 		}
 	}
 }

@@ -31,7 +31,7 @@ func swallow(t *testing.T, s *service.Service, durable string, count int) {
 	consumer, err := s.JS.Consumer(withinWait(t), topology.Notebook, durable)
 	require.NoError(t, err)
 	for range count {
-		m, err := consumer.Next(jetstream.FetchMaxWait(10 * time.Second))
+		m, err := consumer.Next(jetstream.FetchMaxWait(servicetest.Wait))
 		require.NoError(t, err)
 		require.NoError(t, m.DoubleAck(withinWait(t)))
 	}

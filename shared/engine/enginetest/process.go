@@ -15,6 +15,7 @@ import (
 	"github.com/stretchr/testify/require"
 	"go.uber.org/goleak"
 
+	"github.com/factstream/factstream/jetstream/bustest"
 	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/config/testenv"
 	"github.com/factstream/factstream/shared/fault"
@@ -35,8 +36,7 @@ func Main(m *testing.M, name string, parts func(context.Context, *service.Servic
 	if err := flag.Set("test.parallel", "6"); err != nil {
 		panic(err)
 	}
-	// The client library leaves this one behind when a connection closes while it starts.
-	goleak.VerifyTestMain(m, goleak.IgnoreTopFunction("github.com/nats-io/nats.go/jetstream.(*jetStream).resetPendingAcksOnReconnect"))
+	goleak.VerifyTestMain(bustest.Leaks(m))
 }
 
 // Process is a service in a process of its own, with a fault point that kills it once.

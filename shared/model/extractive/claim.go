@@ -68,8 +68,17 @@ func (t term) strong() bool { return t.kind == content && !t.weak }
 // core reports whether the term must have a partner in a statement of the same subject: it is strong and no mere way of putting it.
 func (t term) core() bool { return t.strong() && !t.light && !t.source && !t.aside && !t.context }
 
-// read takes a statement apart.
+// read takes a statement apart. Every pair that a statement is in reads it, and brief and coverage do again, so what was read lately is remembered.
 func read(text string) *claim {
+	c, ok := lately.find(text)
+	if !ok {
+		c = parse(text)
+		lately.keep(text, c)
+	}
+	return c.clone()
+}
+
+func parse(text string) *claim {
 	c := &claim{text: text}
 	c.quantities, c.dates = measure.Find(text)
 	c.terms = terms(text, c.quantities, c.dates)
@@ -78,6 +87,15 @@ func read(text string) *claim {
 	c.setApart()
 	c.planned = c.has(term.foretells)
 	return c
+}
+
+// clone is the caller's own: lean and clauses change what they are given. What its terms refer to is of the lexicon, which never changes.
+func (c *claim) clone() *claim {
+	own := *c
+	own.terms, own.quantities, own.dates = slices.Clone(c.terms), slices.Clone(c.quantities), slices.Clone(c.dates)
+	own.asideQuantities, own.asideDates = slices.Clone(c.asideQuantities), slices.Clone(c.asideDates)
+	own.context, own.leansOn = slices.Clone(c.context), slices.Clone(c.leansOn)
+	return &own
 }
 
 // setApart moves the figures of sources and the figures and dates of remarks in passing to where they are no claims.
@@ -416,9 +434,11 @@ func phrases(raw []term) []term {
 		n := 1
 		key := raw[i].stem
 		best := key
-		for k := 1; k < lex.longest && i+k < len(raw) && raw[i+k].kind != stop && !raw[i+k].glyph; k++ {
+		_, goesOn := lex.many[key]
+		for k := 1; goesOn && i+k < len(raw) && raw[i+k].kind != stop && !raw[i+k].glyph; k++ {
 			key += " " + raw[i+k].stem
-			if lex.known(key) {
+			var whole bool
+			if whole, goesOn = lex.many[key]; whole {
 				n, best = k+1, key
 			}
 		}

@@ -15,7 +15,7 @@ type lexicon struct {
 	concepts map[string][]string        // phrase in stems -> names of the groups of synonyms it is in
 	poles    map[string][]pole          // phrase in stems -> the pairs of opposites it is in
 	classes  map[string]map[string]bool // section of words.txt -> phrases in stems, and words as written
-	longest  int                        // words of the longest phrase
+	many     map[string]bool            // entries of several words, in stems; false: an entry only begins like that
 	glyphs   map[string]bool            // phrases of scripts without spaces, for cutting runs of characters
 }
 
@@ -27,12 +27,35 @@ type pole struct {
 }
 
 var words = sync.OnceValue(func() *lexicon {
-	lex := &lexicon{concepts: map[string][]string{}, poles: map[string][]pole{}, classes: map[string]map[string]bool{}, glyphs: map[string]bool{}}
+	lex := &lexicon{concepts: map[string][]string{}, poles: map[string][]pole{}, classes: map[string]map[string]bool{}, many: map[string]bool{}, glyphs: map[string]bool{}}
 	lex.readSynonyms()
 	lex.readOpposites()
 	lex.readWords()
+	for key := range lex.concepts {
+		lex.note(key)
+	}
+	for key := range lex.poles {
+		lex.note(key)
+	}
+	for _, section := range lex.classes {
+		for key := range section {
+			lex.note(key)
+		}
+	}
 	return lex
 })
+
+// note adds an entry of several words, and how it begins.
+func (lex *lexicon) note(key string) {
+	for i := range len(key) {
+		if key[i] == ' ' && !lex.many[key[:i]] {
+			lex.many[key[:i]] = false
+		}
+	}
+	if strings.Contains(key, " ") {
+		lex.many[key] = true
+	}
+}
 
 // lines calls fn with every line of a lexicon file that is not empty and no comment.
 func lines(name string, fn func(line string)) {
@@ -95,10 +118,9 @@ func (lex *lexicon) readWords() {
 	})
 }
 
-// phrase turns a phrase into stems and notes its length.
+// phrase turns a phrase into stems.
 func (lex *lexicon) phrase(s string) string {
 	fields := strings.Fields(s)
-	lex.longest = max(lex.longest, len(fields))
 	for i, f := range fields {
 		if spacelessText(f) {
 			lex.glyphs[f] = true
@@ -112,19 +134,6 @@ func (lex *lexicon) phrase(s string) string {
 func (lex *lexicon) is(section, low, stem string) bool {
 	c := lex.classes[section]
 	return c[low] || c[stem]
-}
-
-// known reports whether the lexicon has an entry for a phrase of several words.
-func (lex *lexicon) known(key string) bool {
-	if len(lex.concepts[key]) > 0 || len(lex.poles[key]) > 0 {
-		return true
-	}
-	for _, c := range lex.classes {
-		if c[key] {
-			return true
-		}
-	}
-	return false
 }
 
 var irregular = func() map[string]string {

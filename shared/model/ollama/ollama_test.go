@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -178,10 +177,7 @@ func TestAMissingModelIsNamedWithItsCommand(t *testing.T) {
 
 func TestNoServer(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	require.NoError(t, err)
-	address := listener.Addr().String()
-	require.NoError(t, listener.Close())
+	const address = "127.0.0.1:1" // a port that was free a moment ago may be another's
 	engine, err := ollama.New(ollama.Config{Host: address})
 	require.NoError(t, err)
 	t.Cleanup(engine.Close)
@@ -221,7 +217,7 @@ func TestCancelInMidStreamEndsTheServersWork(t *testing.T) {
 
 func TestACallEndsAtItsTimeout(t *testing.T) {
 	t.Parallel()
-	server, engine := open(t, func(c *ollama.Config) { c.Timeout = 100 * time.Millisecond })
+	server, engine := open(t, func(c *ollama.Config) { c.Timeout = 2 * time.Second })
 	hold := make(chan struct{})
 	defer close(hold)
 	server.Script(ollamatest.Answer{Content: verdict, Hold: hold})

@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -37,6 +38,9 @@ var ErrTooLarge = errors.New("the model's reply is too large to be kept")
 const (
 	maxValue = 900 << 10 // bytes; messages of other people's clusters end at 1 MiB, headers and subject included
 	maxJSON  = 64 << 20  // bytes that a kept value may unpack to
+
+	// listTimeout is what listing the replies of a thread may take; it is well under a second.
+	listTimeout = 10 * time.Second
 )
 
 // Store keeps replies in a bucket. It implements model.Keeper.
@@ -66,15 +70,29 @@ func (s *Store) Do(ctx context.Context, key model.Key, req model.Request, call f
 	if err != nil || state == kept {
 		return record, err
 	}
+	return s.ask(ctx, name, req, call, state)
+}
+
+// DoFirst is Do for a call that costs next to nothing and that is most likely made for the first time: it calls without looking, and returns the record that
+// is kept under key all the same, if there is one.
+func (s *Store) DoFirst(ctx context.Context, key model.Key, req model.Request, call func(context.Context) (model.Reply, error)) (model.Record, error) {
+	name, err := Name(key)
+	if err != nil {
+		return model.Record{}, err
+	}
+	return s.ask(ctx, name, req, call, absent)
+}
+
+func (s *Store) ask(ctx context.Context, name string, req model.Request, call func(context.Context) (model.Reply, error), before state) (model.Record, error) {
 	reply, err := call(ctx)
 	if err != nil {
 		return model.Record{}, err
 	}
-	record, err = model.NewRecord(req, reply, s.Now().UTC())
+	record, err := model.NewRecord(req, reply, s.Now().UTC())
 	if err != nil {
 		return model.Record{}, err
 	}
-	return s.keep(ctx, name, record, state)
+	return s.keep(ctx, name, record, before)
 }
 
 // Name is the key of the bucket for a reply. A thread that cannot stand in one is an error.
@@ -90,23 +108,33 @@ func (s *Store) DeleteThread(ctx context.Context, thread string) (int, error) {
 	if !text.ValidToken(thread) {
 		return 0, fmt.Errorf("delete replies: bad thread id %q", thread)
 	}
-	lister, err := s.Bucket.ListKeysFiltered(ctx, thread+".>")
+	names, err := s.names(ctx, thread)
 	if err != nil {
 		return 0, fmt.Errorf("list the replies of thread %s: %w", thread, err)
-	}
-	var names []string
-	for name := range lister.Keys() {
-		names = append(names, name)
 	}
 	for n, name := range names {
 		if err := s.Bucket.Purge(ctx, name); err != nil {
 			return n, fmt.Errorf("delete reply %s: %w", name, err)
 		}
 	}
-	if ctx.Err() != nil { // the list may have ended early
-		return len(names), context.Cause(ctx)
-	}
 	return len(names), nil
+}
+
+// names lists the replies of a thread. The library ends a list that has stopped coming only with its context, and then as if it were whole.
+func (s *Store) names(ctx context.Context, thread string) (names []string, err error) {
+	ctx, cancel := context.WithTimeout(ctx, listTimeout)
+	defer cancel()
+	lister, err := s.Bucket.ListKeysFiltered(ctx, thread+".>")
+	if err != nil {
+		return nil, err
+	}
+	for name := range lister.Keys() {
+		names = append(names, name)
+	}
+	if ctx.Err() != nil {
+		return nil, context.Cause(ctx)
+	}
+	return names, nil
 }
 
 type state int
@@ -176,13 +204,18 @@ func (s *Store) put(ctx context.Context, name string, value []byte, before state
 	return err
 }
 
+// writers are used again: each has tables of about a megabyte, so that a new one for every reply would keep the collector busy.
+var writers = sync.Pool{New: func() any { return gzip.NewWriter(nil) }}
+
 func pack(record model.Record) ([]byte, error) {
 	data, err := json.Marshal(record)
 	if err != nil {
 		return nil, err
 	}
 	var b bytes.Buffer
-	w := gzip.NewWriter(&b)
+	w := writers.Get().(*gzip.Writer)
+	defer writers.Put(w)
+	w.Reset(&b)
 	if _, err := w.Write(data); err != nil {
 		return nil, err
 	}

@@ -14,6 +14,8 @@ import (
 	"github.com/factstream/factstream/jetstream/bustest"
 	"github.com/factstream/factstream/jetstream/connect"
 	"github.com/factstream/factstream/jetstream/embedded"
+	"github.com/factstream/factstream/jetstream/projector"
+	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/logging"
@@ -25,14 +27,15 @@ import (
 type Bus struct {
 	Server *embedded.Server
 	JS     jetstream.JetStream
+	times  topology.Options
 	t      testing.TB
 }
 
-// NewBus starts a server that ends with the test.
-func NewBus(t testing.TB) *Bus {
+// NewBus starts a server that ends with the test. A test in which a process dies gives bustest.Mortal.
+func NewBus(t testing.TB, change ...func(*topology.Options)) *Bus {
 	t.Helper()
-	srv, _, js := bustest.Start(t)
-	return &Bus{Server: srv, JS: js, t: t}
+	srv, _, js := bustest.Start(t, change...)
+	return &Bus{Server: srv, JS: js, times: bustest.Options(change...), t: t}
 }
 
 // Config is that of a service on the bus: offline, extractive, no keys, a data directory of its own, times of a test. change may alter it.
@@ -40,7 +43,7 @@ func (b *Bus) Config(name string, change ...func(*config.Config)) config.Config 
 	b.t.Helper()
 	env := map[string]string{
 		"NATS_URL": b.URL(), "OFFLINE": "1", "MODEL_ENGINE": "extractive", "FACTSTREAM_DATA": b.t.TempDir(),
-		"RETRY_DELAYS": "50ms,100ms", "ACK_WAIT": bustest.AckWait.String(), "LEASE_TTL": bustest.LeaseTTL.String(), "LOG_LEVEL": "warn",
+		"RETRY_DELAYS": "250ms,500ms", "ACK_WAIT": b.times.AckWait.String(), "LEASE_TTL": b.times.LeaseTTL.String(), "LOG_LEVEL": "warn",
 	}
 	cfg, err := config.Load(nil, func(key string) string { return env[key] }, name)
 	require.NoError(b.t, err)
@@ -89,8 +92,8 @@ func Run(t testing.TB, s *service.Service, parts ...service.Part) (stop func()) 
 		select {
 		case err := <-done:
 			require.NoError(t, err)
-		case <-time.After(20 * time.Second):
-			t.Error("the service did not stop within 20 s")
+		case <-time.After(Wait):
+			t.Errorf("the service did not stop within %s", Wait)
 		}
 	}
 	t.Cleanup(stop)
@@ -98,7 +101,21 @@ func Run(t testing.TB, s *service.Service, parts ...service.Part) (stop func()) 
 }
 
 // Wait is how long a test waits for something that must come; it passes far earlier.
-const Wait = 30 * time.Second
+const Wait = 3 * bustest.Patience
+
+// Listens waits until the bus shows that the tail of a service that runs reads there. The tail can be up to date before: then it has read directly.
+func Listens(t testing.TB, s *service.Service) {
+	t.Helper()
+	stream, err := s.JS.Stream(t.Context(), topology.Notebook)
+	require.NoError(t, err)
+	require.Eventually(t, func() bool {
+		listens := false
+		for consumer := range stream.ListConsumers(t.Context()).Info() {
+			listens = listens || consumer.Config.Durable == "" && consumer.NumWaiting > 0
+		}
+		return listens
+	}, Wait, 5*time.Millisecond)
+}
 
 // Append does a command as its caller would and fails the test when it is refused.
 func Append(t testing.TB, s *service.Service, thread string, cmd notebook.Command) notebook.Appended {
@@ -121,6 +138,38 @@ func Until(t testing.TB, s *service.Service, thread string, holds func(*notebook
 			t.Fatalf("thread %s did not get there: %v (status %s %v, next %+v)", thread, err, status, reason, notebook.Next(th))
 		})
 	}
+}
+
+// Event reads the data of the event of a sequence: what the state of a thread does not keep.
+func Event[D event.Data](t testing.TB, s *service.Service, seq uint64) D {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Wait)
+	defer cancel()
+	m, err := projector.Get(ctx, s.JS, topology.Notebook, seq)
+	require.NoError(t, err)
+	e, err := event.Parse(m.Subject, m.Data)
+	require.NoError(t, err)
+	data, ok := e.Data.(D)
+	require.True(t, ok, "event %d is %s", seq, e.Type)
+	return data
+}
+
+// Whole folds the stream anew with everything that a Tail leaves out, the excerpts.
+func Whole(t testing.TB, s *service.Service, thread string) *notebook.Thread {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), Wait)
+	defer cancel()
+	last, err := s.Tail.CatchUp(ctx)
+	require.NoError(t, err)
+	whole := notebook.NewNotebook()
+	for seq := uint64(1); seq <= last; seq++ {
+		m, err := projector.Get(ctx, s.JS, topology.Notebook, seq)
+		require.NoError(t, err)
+		whole.Apply(m)
+	}
+	bad, _ := whole.Bad()
+	require.Empty(t, bad)
+	return whole.Thread(thread)
 }
 
 // Settings of a thread for tests: Tabstack, fast, autopilot off.

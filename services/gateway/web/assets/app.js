@@ -13,6 +13,8 @@ let looking = null;       // the timer of the next look
 let heard = "";           // the status that was read out last
 let away = false;         // the gateway does not answer
 let toldAway = false;     // and a person who pressed a button was told so
+let unread = 0;           // messages that nobody could read or apply, at the last look
+let dealt = "";           // what became of the one that a person has just dealt with
 
 // ---- what is shown ----
 
@@ -26,11 +28,13 @@ async function show(anew) {
     stopWatching();
     heard = "";
     tell("");
+    dealt = "";
     fill(main, el("p", { class: "soft" }, "Reading…"));
   }
-  if (!watch && !document.hidden && kind !== "settings") watch = follow(api + "/events" + (thread ? "?thread=" + encodeURIComponent(thread) : ""), () => show(true));
+  if (!watch && !document.hidden && kind !== "settings" && kind !== "trouble") watch = follow(api + "/events" + (thread ? "?thread=" + encodeURIComponent(thread) : ""), () => show(true));
   try {
-    const [title, content] = thread ? await threadView(thread) : kind === "settings" ? await settingsView() : await threadsView(kind === "archived");
+    const [title, content] = thread ? await threadView(thread) : kind === "settings" ? await settingsView() :
+      kind === "trouble" ? await troubleView() : await threadsView(kind === "archived");
     if (mine !== view) return;
     document.title = title + " · Factstream";
     fill(main, content);
@@ -101,21 +105,30 @@ async function showState() {
   try {
     const r = await ready();
     const parts = [
-      r.provider.mode === "live" ? "Live: runs ask " + r.provider.name + " and cost credits." : "Replay: runs play a recording; nothing is bought.",
+      r.provider.mode === "live" ? "Live: runs ask " + r.provider.name + " and cost credits." : "Replay: runs play a recording, whatever is asked; nothing is bought.",
       r.model.engine === "ollama" ? "A local language model reads the reports." : "No language model: facts are extracted by rules.",
       r.model.hint && "For a model: " + r.model.hint + ".",
-      r.dead > 0 && count(r.dead, "message") + " could not be read (/api/v1/dead).",
-      r.bad_count > 0 && count(r.bad_count, "event") + " could not be applied (/readyz).",
       ...r.reasons.map(reason => "Trouble: " + reason + "."),
     ];
     line.className = r.ready ? "" : "error";
     setText(line, parts.filter(Boolean).join(" "));
+    showUnread(r);
     if (away) { away = false; show(true); }
   } catch {
     away = true;
     line.className = "error";
     setText(line, "The gateway does not answer. What is shown may be out of date; it is tried again by itself.");
   }
+}
+
+// showUnread leads to the messages that a person has to look at, while there are any.
+function showUnread(r) {
+  const waiting = Math.max(r.dead, r.bad_count); // a message that a worker could not read is, mostly, one that could not be applied either
+  setText(document.getElementById("trouble-link"), count(waiting, "message") + " that nobody could read or apply");
+  document.getElementById("trouble").hidden = waiting === 0;
+  const changed = unread !== r.dead + r.bad_count;
+  unread = r.dead + r.bad_count;
+  if (changed && location.hash === "#/trouble") show(true);
 }
 
 // ---- words ----
@@ -202,6 +215,77 @@ function newThread(settings) {
 
 function tags(list) { return el("p", { class: "tags" }, list.map(t => el("span", {}, text(t)))); }
 
+// ---- messages that nobody could read ----
+
+// workers say what each of them makes of a message, and what putting one back leads to.
+const workers = {
+  "runs-tabstack": ["research", "asks for the research again. If its run came to nothing, another is requested and its credits are reserved; a report that is kept is not bought again."],
+  "distil": ["facts", "has the facts read from the report again. The report is kept; nothing that was bought is bought again."],
+  "judge": ["judging", "has the facts judged again. Nothing is bought."],
+  "brief": ["the end of a cycle", "has done what the end of the cycle lacks: questions, brief and topics. Nothing is bought."],
+  "autopilot": ["autopilot", "lets autopilot decide again what comes next, within the budget."],
+};
+
+const passing = "takes it off this list and changes nothing else: it stays in the stream, and what it stood for is not done.";
+
+async function troubleView() {
+  const [letters, r] = await Promise.all([all(api + "/dead"), ready()]);
+  const told = new Set(letters.items.filter(l => l.stream === "NOTEBOOK").map(l => l.seq));
+  const events = r.bad_events.filter(e => !told.has(e.seq)); // the others are dealt with together with their letters
+  const waiting = letters.items.length + events.length;
+  return [waiting > 0 ? waiting + " to look at" : "Messages", [
+    el("p", {}, el("a", { href: "#/" }, "All threads")),
+    el("h1", {}, "Messages that nobody could read"),
+    dealt && el("p", { id: "dealt", class: "note", role: "status" }, text(dealt)),
+    waiting === 0 ? el("p", { class: "soft" }, "There is none. Everything in the stream was read and applied.") :
+      el("p", { class: "soft" }, "Everything else goes on. Each of these waits for you: put back what it stood for, or pass it."),
+    letters.items.length > 0 && el("ul", { class: "list" }, letters.items.map(letterItem)),
+    letters.more && el("p", { class: "soft" }, "The others are in the API: /api/v1/dead."),
+    events.length > 0 && part("events", "Events that could not be applied", el("ul", { class: "list" }, events.map(eventItem))),
+    r.bad_count > r.bad_events.length && el("p", { class: "soft" }, "The first " + r.bad_events.length + " of " + r.bad_count + " events are looked at here."),
+  ]];
+}
+
+function letterItem(l) {
+  const [step, putBack] = workers[l.worker] || [l.worker, "asks again for the step that it stood for, if it names one."];
+  return el("li", { id: "letter-" + l.id },
+    el("h2", {}, "A message for " + step),
+    el("p", { class: "error" }, text(l.reason)),
+    el("p", { class: "soft" }, "Worker " + l.worker + " · ", text(l.subject), " · message " + l.seq + " of " + l.stream + " · ", when(l.at), threadLink(l.subject)),
+    l.data && el("details", { id: "data-" + l.id }, el("summary", {}, "What it holds"), el("pre", { dir: "auto" }, l.data.length > 4000 ? l.data.slice(0, 4000) + "…" : l.data)),
+    el("dl", { class: "does" }, el("dt", {}, "Put back"), el("dd", {}, putBack), el("dt", {}, "Pass"), el("dd", {}, passing)),
+    el("div", { class: "actions" },
+      actionButton("put-back-" + l.id, "Put back", dealing(async () => {
+        const put = await ask(api + "/dead/" + l.id + "/retry", "POST");
+        const again = { ...stageWords, close: "the end of the cycle", autopilot: "autopilot's decision" }[put.stage] || put.stage;
+        return "Put back: " + again + " was asked for again" + (put.run ? ", by a run that was requested anew; its credits are reserved." : ".");
+      })),
+      actionButton("pass-" + l.id, "Pass", dealing(async () => passed(await ask(api + "/dead/" + l.id + "/pass", "POST"))))));
+}
+
+function eventItem(e) {
+  return el("li", { id: "event-" + e.seq },
+    el("p", { class: "error" }, text(e.error)),
+    el("p", { class: "soft" }, text(e.subject), " · message " + e.seq + " of NOTEBOOK · ", when(e.at), threadLink(e.subject)),
+    el("dl", { class: "does" }, el("dt", {}, "Pass"), el("dd", {}, passing)),
+    el("div", { class: "actions" }, actionButton("pass-event-" + e.seq, "Pass", dealing(async () => passed(await ask(api + "/bad-events/" + e.seq + "/pass", "POST"))))));
+}
+
+function passed(p) { return "Passed: message " + p.seq + (p.letters > 1 ? ", for " + p.letters + " workers," : "") + " is off the list. It stays in the stream."; }
+
+// dealing does what a button of a message stands for, tells what the server answered, and looks again: also after a refusal, since somebody else may have
+// dealt with the message.
+function dealing(doing) {
+  return async () => {
+    try { dealt = await doing(); } catch (e) { dealt = ""; throw e; } finally { await show(true); showState(); }
+  };
+}
+
+function threadLink(subject) {
+  const thread = subject.split(".")[2];
+  return thread && thread !== "_" && /^[a-z0-9_-]+$/.test(thread) && [" · ", el("a", { href: "#/threads/" + thread }, "the thread")];
+}
+
 // ---- one thread ----
 
 async function threadView(id) {
@@ -222,7 +306,7 @@ async function threadView(id) {
     statusLine(thread),
     thread.knowledge_error && el("p", { class: "error" }, "The stage " + thread.knowledge_error.stage + " failed ", when(thread.knowledge_error.since), ": ",
       text(thread.knowledge_error.reason), " The report is kept; retry the stage under Runs."),
-    thread.replay && el("p", { class: "note" }, "Replay: the runs of this thread play a recording. Credits are counted, but nothing is bought."),
+    thread.replay && el("p", { class: "note" }, "Replay: the runs of this thread play a recording, whatever is asked. Credits are counted, but nothing is bought."),
     open.length > 0 && part("now", open.length === 1 ? "Under way" : "Under way: " + count(open.length, "run"), el("ul", { class: "list" }, open.map(openRun))),
     figures(["Facts", thread.counts.facts], ["Sources", thread.counts.sources], ["Contradictions", thread.counts.contradictions], ["Budget", credits(thread.ledger.budget)],
       ["Spent", thread.ledger.spent], ["Reserved", thread.ledger.reserved], ["Left", thread.ledger.budget - thread.ledger.spent - thread.ledger.reserved]),

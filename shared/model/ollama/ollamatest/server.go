@@ -474,13 +474,16 @@ func write(w http.ResponseWriter, status int, value any) {
 	_, _ = w.Write(data)
 }
 
+// patience of Soon; what is waited for comes far earlier.
+const patience = time.Minute
+
 // Soon waits until a condition holds, for tests that watch the server from outside.
 func Soon(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(patience)
 	for !holds() {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within 5 s: %s", what)
+			t.Fatalf("not within %s: %s", patience, what)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}

@@ -1,0 +1,92 @@
+package extractive
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/stretchr/testify/require"
+)
+
+func TestWhatIsReadIsTheReadersOwn(t *testing.T) {
+	t.Parallel()
+	const statement = "According to Ember, which tracks grids, the same plants supplied 12.4 percent in 2024; they fell behind in 2025."
+	first := read(statement)
+	first.lean(read("Wind supplied 8 percent in 2023."))
+	for _, part := range first.clauses() {
+		part.lean(first)
+	}
+	for i := range first.terms {
+		first.terms[i].kind = stop
+	}
+	first.quantities[0].Start = -1
+	require.Equal(t, parse(statement), read(statement))
+}
+
+func TestTheMemoryIsBounded(t *testing.T) {
+	t.Parallel()
+	var m memory
+	for i := range 3 * rememberedClaims {
+		m.keep(fmt.Sprint(i), &claim{})
+		_, kept := m.find("0") // what is used stays
+		require.True(t, kept)
+		require.LessOrEqual(t, len(m.newer)+len(m.older), 2*rememberedClaims)
+	}
+	_, kept := m.find("1")
+	require.False(t, kept)
+	long := strings.Repeat("x", rememberedLength+1)
+	m.keep(long, &claim{})
+	_, kept = m.find(long)
+	require.False(t, kept)
+}
+
+func TestTheMemoryIsSharedByManyReaders(t *testing.T) {
+	t.Parallel()
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for i := range 400 {
+				s := fmt.Sprintf("Plant %d opened in 2024 and employs %d people.", i%100, i%100)
+				c := read(s)
+				c.lean(read("It is large."))
+				if c.text != s {
+					t.Errorf("%q was read as %q", s, c.text)
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+// A phrase is found by going on from word to word, so every entry of several words must be there with all that it begins with.
+func TestEveryPhraseOfTheLexiconIsFound(t *testing.T) {
+	t.Parallel()
+	lex := words()
+	several := 0
+	check := func(key string) {
+		if !strings.Contains(key, " ") {
+			return
+		}
+		several++
+		require.True(t, lex.many[key], key)
+		for i, c := range key {
+			if c == ' ' {
+				_, begins := lex.many[key[:i]]
+				require.True(t, begins, key)
+			}
+		}
+	}
+	for key := range lex.concepts {
+		check(key)
+	}
+	for key := range lex.poles {
+		check(key)
+	}
+	for _, section := range lex.classes {
+		for key := range section {
+			check(key)
+		}
+	}
+	require.Greater(t, several, 50)
+}
