@@ -25,8 +25,8 @@ type findings []string
 
 func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
 
-// span is a time in which a researcher may have been unable to finish what it was paid for.
-type span struct{ from, to time.Time }
+// Span is a time in which a researcher may have been unable to finish what it was paid for.
+type Span struct{ From, To time.Time }
 
 // stream compares what the stream holds now with what was seen of it: nothing but what belongs to a deleted thread may be gone, and
 // nothing may have changed.
@@ -169,9 +169,9 @@ func (f *findings) promises(promises []promise, r *record) {
 
 // paid compares what the provider delivered with what was kept. Whole answers that were not kept, and calls that were open at the same
 // time, need a fault of a researcher, of the bus or of the disk that explains them; it gives how many of each there were.
-func (f *findings) paid(r *record, calls []standin.Call, explained []span) (rebought, overlaps int) {
+func (f *findings) paid(r *record, calls []standin.Call, explained []Span) (rebought, overlaps int) {
 	during := func(from, to time.Time) bool {
-		return slices.ContainsFunc(explained, func(s span) bool { return s.from.Before(to) && s.to.After(from) })
+		return slices.ContainsFunc(explained, func(s Span) bool { return s.From.Before(to) && s.To.After(from) })
 	}
 	completed, cancelled := 0, 0
 	for _, e := range r.events {

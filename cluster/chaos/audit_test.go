@@ -137,10 +137,10 @@ func TestTheAuditFindsWhatWasPaidTwice(t *testing.T) {
 		return standin.Call{N: n, Body: `{"query":"Why?","mode":"fast"}`, Started: at(from), Ended: at(to), Status: 200, Sent: 1 << 20, Outcome: standin.Whole}
 	}
 	r := told(created, requested, started, completed)
-	fault := []span{{at(1), at(3)}}
+	fault := []Span{{at(1), at(3)}}
 	for name, c := range map[string]struct {
 		calls     []standin.Call
-		explained []span
+		explained []Span
 		wrong     string
 	}{
 		"one call":                      {[]standin.Call{call(1, 0, 2)}, nil, ""},

@@ -7,8 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -24,13 +22,16 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/factstream/factstream/cluster/supervisor"
+	"github.com/factstream/factstream/cluster/up"
 	"github.com/factstream/factstream/jetstream/connect"
 	"github.com/factstream/factstream/jetstream/embedded"
+	"github.com/factstream/factstream/jetstream/topology"
+	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/fault"
 	"github.com/factstream/factstream/shared/lifeline"
 )
 
-// Bus is the name of the process that holds the bus; Gateway that of the way in.
+// Bus is the name of the process that holds the bus when there is one; Gateway that of the way in.
 const (
 	Bus     = "bus"
 	Gateway = "gateway"
@@ -44,18 +45,23 @@ type Layout struct {
 	Data string
 	// Env is what all processes are told beside where they are; nothing else of this process's environment counts.
 	Env []string
-	// Workers is how many processes there are of each program that is named; 1 of those that are not.
+	// Workers is how many processes there are of each program that is named; 1 of those that are not. Each gateway has a
+	// directory and a port of its own; all else share the data directory.
 	Workers map[string]int
+	// Cluster is the bus as three servers, bus-1 to bus-3, each with a process and a store of its own.
+	Cluster bool
 }
 
 // Field is a running notebook, each process of which can be broken by itself. Whatever ends is started again.
 type Field struct {
-	URL     string // of the gateway, without the API's base
+	URL     string   // of the first gateway, without the API's base
+	URLs    []string // of all gateways
 	JS      jetstream.JetStream
 	NC      *nats.Conn
 	BusURL  string // with user and password
 	DataDir string
 	Names   []string // of all processes: "bus", "researcher", "researcher-2", ...
+	Servers []string // those of them that are the bus
 
 	layout Layout
 	logs   []*os.File
@@ -100,45 +106,112 @@ func Open(ctx context.Context, layout Layout) (_ *Field, err error) {
 			return f, err
 		}
 	}
-	busPort, err := freePort()
-	if err != nil {
-		return f, err
-	}
-	gatewayPort, err := freePort()
-	if err != nil {
-		return f, err
-	}
 	env := append(append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + layout.Dir, "TMPDIR=" + os.TempDir()}, layout.Env...),
-		"FACTSTREAM_DATA="+f.DataDir, "FACTSTREAM_HTTP=127.0.0.1:"+gatewayPort, "NATS_PORT="+busPort, lifeline.Variable+"="+lifeline.Stdin)
-	f.URL = "http://127.0.0.1:" + gatewayPort
-	bus, err := f.spec(Bus, "factstream", env, "bus")
-	if err != nil {
+		"FACTSTREAM_DATA="+f.DataDir, lifeline.Variable+"="+lifeline.Stdin)
+	if layout.Cluster {
+		env = append(env, "NATS_REPLICAS="+strconv.Itoa(embedded.Servers))
+	}
+	if err := f.openBus(ctx, env); err != nil {
 		return f, err
 	}
-	f.stopBus = f.keep([][]supervisor.Spec{{bus}})
-	if err := f.dial(ctx, "127.0.0.1:"+busPort); err != nil {
-		return f, err
+	return f, f.openServices(ctx, env)
+}
+
+// openBus starts the bus and connects to it.
+func (f *Field) openBus(ctx context.Context, env []string) error {
+	ports, err := embedded.AnyPorts(embedded.DefaultHost, 2*embedded.Servers)
+	if err != nil {
+		return err
+	}
+	var specs []supervisor.Spec
+	server := func(name string, env []string, args ...string) error {
+		spec, err := f.spec(name, "factstream", env, args...)
+		specs, f.Servers = append(specs, spec), append(f.Servers, name)
+		return err
+	}
+	if f.layout.Cluster {
+		limit, err := embedded.PrepareCluster(f.DataDir)
+		if err != nil {
+			return err
+		}
+		for n := range embedded.Servers {
+			m := up.Member{Number: n + 1, Port: ports[n], Routes: [embedded.Servers]int(ports[embedded.Servers:]), MaxStore: limit}
+			if err := server(m.Name(), env, m.Args()...); err != nil {
+				return err
+			}
+		}
+	} else if err := server(Bus, append(env[:len(env):len(env)], "NATS_PORT="+strconv.Itoa(ports[0])), "bus"); err != nil {
+		return err
+	}
+	f.stopBus = f.keep([][]supervisor.Spec{specs})
+	var addresses []string
+	for n := range specs {
+		addresses = append(addresses, "127.0.0.1:"+strconv.Itoa(ports[n]))
+	}
+	if err := f.dial(ctx, addresses); err != nil || !f.layout.Cluster {
+		return err
+	}
+	// As the supervisor does before it starts the services; a single bus has done it itself.
+	cfg, err := config.Load(nil, func(name string) string { return valueOf(env, name) }, "chaos")
+	if err != nil {
+		return err
+	}
+	declaring, cancel := context.WithTimeout(ctx, startWithin)
+	defer cancel()
+	return topology.Declare(declaring, f.JS, topology.Options{Replicas: cfg.NATS.Replicas, AckWait: cfg.AckWait, LeaseTTL: cfg.LeaseTTL})
+}
+
+// valueOf is the value of a variable in an environment, the last one that it is given.
+func valueOf(env []string, name string) (value string) {
+	for _, pair := range env {
+		if text, is := strings.CutPrefix(pair, name+"="); is {
+			value = text
+		}
+	}
+	return value
+}
+
+// openServices starts the services and waits until the gateways are ready.
+func (f *Field) openServices(ctx context.Context, env []string) error {
+	ports, err := embedded.AnyPorts(embedded.DefaultHost, max(f.layout.Workers[Gateway], 1))
+	if err != nil {
+		return err
 	}
 	groups := make([][]supervisor.Spec, 2)
 	for _, program := range programs {
-		for i := range max(layout.Workers[program], 1) {
-			name, group := program, 0
-			if i > 0 {
-				name += "-" + strconv.Itoa(i+1)
-			}
+		for i := range max(f.layout.Workers[program], 1) {
+			name, group, own := up.Numbered(program, i), 0, append(env[:len(env):len(env)], "NATS_URL="+f.BusURL)
 			if program == Gateway {
-				group = 1
+				address := "127.0.0.1:" + strconv.Itoa(ports[i])
+				dir, err := up.GatewayDir(f.DataDir, i)
+				if err != nil {
+					return err
+				}
+				group, own = 1, append(own, "FACTSTREAM_HTTP="+address, "FACTSTREAM_DATA="+dir, "FACTSTREAM_KEY_FILE="+filepath.Join(f.DataDir, "secret.key"))
+				f.URLs = append(f.URLs, "http://"+address)
 			}
-			spec, err := f.spec(name, program, append(env[:len(env):len(env)], "NATS_URL="+f.BusURL))
+			spec, err := f.spec(name, program, own)
 			if err != nil {
-				return f, err
+				return err
 			}
 			groups[group] = append(groups[group], spec)
 		}
 	}
+	f.URL = f.URLs[0]
 	f.services = groups
 	f.StartServices()
-	return f, f.Ready(ctx)
+	return f.Ready(ctx)
+}
+
+// Projections are the files of the gateways' projections.
+func (f *Field) Projections() (files []string) {
+	for i := range f.URLs {
+		dir, err := up.GatewayDir(f.DataDir, i)
+		if err == nil { // it was made at the start
+			files = append(files, filepath.Join(dir, "notebook.db"))
+		}
+	}
+	return files
 }
 
 // LogDir is where each process's output is, <name>.log.
@@ -189,7 +262,7 @@ func (f *Field) tell(e supervisor.Event) {
 	case supervisor.Ended:
 		killed := e.Err != nil && strings.Contains(e.Err.Error(), "killed") // by this harness, or by a fault point
 		if !p.ended && !killed {
-			f.unasked = append(f.unasked, fmt.Sprintf("%s: %v", e.Name, e.Err))
+			f.unasked = append(f.unasked, fmt.Sprintf("%s: %v; its last words: %s", e.Name, e.Err, lastWords(p.log)))
 		}
 		p.pid = 0
 	default:
@@ -199,8 +272,18 @@ func (f *Field) tell(e supervisor.Event) {
 	f.changed = make(chan struct{})
 }
 
+// lastWords is the last line of a log, cut where it is long.
+func lastWords(path string) string {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return err.Error()
+	}
+	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
+	return strings.TrimSpace(lines[len(lines)-1][:min(300, len(lines[len(lines)-1]))])
+}
+
 // dial connects to the bus when it has made its credentials and listens.
-func (f *Field) dial(ctx context.Context, address string) error {
+func (f *Field) dial(ctx context.Context, addresses []string) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
 	file := embedded.CredentialsFile(f.DataDir)
@@ -212,8 +295,12 @@ func (f *Field) dial(ctx context.Context, address string) error {
 	}); err != nil {
 		return err
 	}
-	u := url.URL{Scheme: "nats", Host: address, User: url.UserPassword(user, password)}
-	f.BusURL = u.String()
+	urls := make([]string, len(addresses))
+	for i, address := range addresses {
+		u := url.URL{Scheme: "nats", Host: address, User: url.UserPassword(user, password)}
+		urls[i] = u.String()
+	}
+	f.BusURL = strings.Join(urls, ",")
 	var err error
 	f.NC, f.JS, err = connect.Dial(ctx, connect.Config{URL: f.BusURL, Name: "chaos", Logger: zerolog.Nop()})
 	return err
@@ -222,25 +309,21 @@ func (f *Field) dial(ctx context.Context, address string) error {
 // startWithin is how long a start may take on a machine that is busy.
 const startWithin = 60 * time.Second
 
-// Ready waits until the gateway says that it is ready.
+// Ready waits until every gateway says that it is ready.
 func (f *Field) Ready(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, startWithin)
 	defer cancel()
-	return poll(ctx, "the gateway is ready", func() bool { return f.ready(ctx) })
+	for _, url := range f.URLs {
+		if err := poll(ctx, "the gateway is ready", func() bool { return ready(ctx, url) }); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
-func (f *Field) ready(ctx context.Context) bool {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, f.URL+"/readyz", nil)
-	if err != nil {
-		return false
-	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		return false
-	}
-	defer response.Body.Close() //nolint:errcheck // only read
-	_, err = io.Copy(io.Discard, response.Body)
-	return err == nil && response.StatusCode == http.StatusOK
+func ready(ctx context.Context, url string) bool {
+	status, _, err := get(ctx, url+"/readyz")
+	return err == nil && status == http.StatusOK
 }
 
 // Arm sets the fault points of a process from its next start on; log notes which have struck. Empty faults disarm it.
@@ -381,7 +464,9 @@ func (f *Field) Close() error {
 		f.NC.Close()
 	}
 	if f.stopBus != nil {
-		f.Continue(Bus)
+		for _, server := range f.Servers {
+			f.Continue(server)
+		}
 		f.stopBus()
 		f.stopBus = nil
 	}
@@ -403,15 +488,4 @@ func poll(ctx context.Context, what string, holds func() bool) error {
 		}
 	}
 	return nil
-}
-
-// freePort is a port of this machine that nothing listens on.
-func freePort() (string, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	defer listener.Close() //nolint:errcheck // it was only tried
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	return port, err
 }

@@ -9,13 +9,15 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
 // public is what persons do over HTTP, and what they were promised by it.
 type public struct {
-	url  string
-	name string // of the run of the harness: keys begin with it
+	urls  []string // of the gateways, which are asked in turn
+	name  string   // of the run of the harness: keys begin with it
+	asked atomic.Uint64
 
 	mu       sync.Mutex
 	threads  []string // that were opened
@@ -168,15 +170,6 @@ func (p *public) count(kind Kind) {
 const sendWithin = 15 * time.Second
 
 func (p *public) send(ctx context.Context, method, path, key string, body map[string]any) (status int, answer []byte, err error) {
-	return p.request(ctx, method, "/api/v1"+path, key, body)
-}
-
-// sendRoot reads what is not below the API's base.
-func (p *public) sendRoot(ctx context.Context, path string) (status int, answer []byte, err error) {
-	return p.request(ctx, http.MethodGet, path, "", nil)
-}
-
-func (p *public) request(ctx context.Context, method, path, key string, body map[string]any) (status int, answer []byte, err error) {
 	ctx, cancel := context.WithTimeout(ctx, sendWithin)
 	defer cancel()
 	var content io.Reader
@@ -187,7 +180,8 @@ func (p *public) request(ctx context.Context, method, path, key string, body map
 		}
 		content = bytes.NewReader(text)
 	}
-	request, err := http.NewRequestWithContext(ctx, method, p.url+path, content)
+	url := p.urls[p.asked.Add(1)%uint64(len(p.urls))]
+	request, err := http.NewRequestWithContext(ctx, method, url+"/api/v1"+path, content)
 	if err != nil {
 		return 0, nil, err
 	}

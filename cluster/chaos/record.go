@@ -2,6 +2,9 @@ package chaos
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/nats-io/nats.go/jetstream"
@@ -49,6 +52,52 @@ func (r *record) apply(_ context.Context, messages []notebook.Message) error {
 	}
 	return nil
 }
+
+// Watch is what the stream of a field shows from its beginning on, folded.
+type Watch struct {
+	*record
+	js   jetstream.JetStream
+	stop func() error
+}
+
+// Watch begins to watch; Close ends it.
+func (f *Field) Watch() *Watch {
+	w := &Watch{record: newRecord(f.JS), js: f.JS}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- w.projector.Run(ctx) }()
+	w.stop = sync.OnceValue(func() error {
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			return err
+		}
+		return nil
+	})
+	return w
+}
+
+// Close ends the watching; what was seen stays. It may be called more than once.
+func (w *Watch) Close() error { return w.stop() }
+
+// Events are those that counted so far: known, applied, not seen before. Seq and Stored are set.
+func (w *Watch) Events() []event.Event {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return slices.Clone(w.events)
+}
+
+// Calm is nil when every thread has settled as of now and no worker has anything left; else it says what is left.
+func (w *Watch) Calm(ctx context.Context) error {
+	if _, err := w.projector.CatchUp(ctx); err != nil {
+		return err
+	}
+	if quiet, why := w.quiet(); !quiet {
+		return fmt.Errorf("%w: %s", errBusy, why)
+	}
+	return drained(ctx, w.js)
+}
+
+var errBusy = errors.New("there is something to do")
 
 // missed says whether some of a deleted thread's events may have been purged before they were seen here: sequences are missing between
 // its first event that was seen, or the beginning, and its tombstone.

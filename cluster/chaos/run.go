@@ -2,12 +2,10 @@ package chaos
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"maps"
-	"net/http"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,11 +13,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nats-io/nats.go/jetstream"
-
 	"github.com/factstream/factstream/cluster/up"
 	"github.com/factstream/factstream/fixtures/standin"
-	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/shared/text"
 )
 
@@ -31,6 +26,8 @@ type Options struct {
 	Bin      string        // directory of the programs
 	Dir      string        // for data and logs
 	Disk     bool          // fill the disk too, where a file system can be mounted
+	Cluster  bool          // three servers and two gateways
+	Load     Load          // of the script instead of everything by chance, when it has threads; it ends when all have settled
 	Out      io.Writer     // what happens, for people
 }
 
@@ -44,6 +41,7 @@ type Report struct {
 	Unasked  []string       // processes that ended by themselves
 	Disk     string         // why the disk was not filled; empty when it was
 	Calls    standin.Stats
+	Whole    int // runs that were completed
 	Events   int
 	Threads  int
 	Runs     int
@@ -77,9 +75,17 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 		return Report{}, err
 	}
 	h := &harness{Options: o, faults: map[Kind]int{}, report: Report{Seed: o.Seed, Points: map[string]int{}}}
-	layout := Layout{Bin: o.Bin, Dir: o.Dir, Workers: workers}
-	if !o.Disk {
-		h.report.Disk = "it was not asked for"
+	layout := Layout{Bin: o.Bin, Dir: o.Dir, Workers: maps.Clone(workers), Cluster: o.Cluster}
+	times := []string{"RETRY_DELAYS=100ms,300ms", "ACK_WAIT=1s", "LEASE_TTL=2s", "IDLE_TIMEOUT=1500ms"}
+	if o.Cluster {
+		layout.Workers[Gateway] = 2
+		times[1], times[2] = "ACK_WAIT=5s", "LEASE_TTL=10s" // an election takes seconds
+	}
+	if o.Load.Threads > 0 {
+		times = nil // those of the defaults
+	}
+	if !o.Disk || o.Cluster {
+		h.report.Disk = "it was not asked for, or there are three servers"
 	} else if h.disk, err = Mount(filepath.Join(o.Dir, "disk")); errors.Is(err, ErrNoDisk) {
 		h.report.Disk = err.Error()
 	} else if err != nil {
@@ -93,15 +99,17 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 		return h.report, err
 	}
 	defer h.provider.Close()
-	layout.Env = []string{"TABSTACK_BASE_URL=" + h.provider.URL(), "TABSTACK_API_KEY=" + key, "OFFLINE=1", "MODEL_ENGINE=auto", "OLLAMA_HOST=http://127.0.0.1:1",
-		"RETRY_DELAYS=100ms,300ms", "ACK_WAIT=1s", "LEASE_TTL=2s", "IDLE_TIMEOUT=1500ms", "LOG_LEVEL=debug"}
+	layout.Env = append(times, "TABSTACK_BASE_URL="+h.provider.URL(), "TABSTACK_API_KEY="+key, "OFFLINE=1", "MODEL_ENGINE=auto",
+		"OLLAMA_HOST=http://127.0.0.1:1", "LOG_LEVEL=debug")
 	if h.field, err = Open(ctx, layout); err != nil {
 		return h.report, err
 	}
 	defer func() { err = errors.Join(err, h.field.Close()) }()
 
-	processes := slices.DeleteFunc(slices.Clone(h.field.Names), func(name string) bool { return name == Bus })
-	script := NewScript(o.Seed, o.Duration, Setting{Processes: processes, Points: points, Disk: h.disk != nil})
+	script := NewScript(o.Seed, o.Duration, Setting{Processes: h.services(), Servers: h.field.Servers, Points: points, Disk: h.disk != nil})
+	if o.Load.Threads > 0 {
+		script = NewLoadScript(o.Seed, o.Duration, o.Load, h.field.Servers)
+	}
 	h.report.Script = script.String()
 	if err := h.perform(ctx, script); err != nil {
 		return h.report, err
@@ -109,6 +117,11 @@ func Run(ctx context.Context, o Options) (_ Report, err error) {
 	err = h.audit(ctx)
 	h.report.Took = time.Since(began)
 	return h.report, err
+}
+
+// services are the names of all processes but those of the bus.
+func (h *harness) services() []string {
+	return slices.DeleteFunc(slices.Clone(h.field.Names), func(name string) bool { return slices.Contains(h.field.Servers, name) })
 }
 
 // key is what the stand-in accepts.
@@ -119,34 +132,22 @@ type harness struct {
 	field    *Field
 	provider *standin.Server
 	disk     *Disk
-	record   *record
+	watch    *Watch
 	public   *public
 	report   Report
 
 	mu     sync.Mutex
 	faults map[Kind]int
-	spans  []span
+	spans  []Span
 	armed  []time.Time // when points were armed; each has a log of its own
 	busy   sync.WaitGroup
-
-	stopRecording func() error
 }
 
 // perform runs the script and brings everything back into order.
 func (h *harness) perform(ctx context.Context, script Script) error {
-	h.record = newRecord(h.field.JS)
-	recording, stop := context.WithCancel(context.WithoutCancel(ctx))
-	recorded := make(chan error, 1)
-	go func() { recorded <- h.record.projector.Run(recording) }()
-	h.stopRecording = func() error {
-		stop()
-		if err := <-recorded; err != nil && !errors.Is(err, context.Canceled) {
-			return err
-		}
-		return nil
-	}
-	h.public = &public{url: h.field.URL, name: text.RandomID(), counts: map[Kind]int{}, answers: map[int]int{}}
-	if err := h.provider.Set(standin.Answer{Piece: 2048}, script.Answers...); err != nil {
+	h.watch = h.field.Watch()
+	h.public = &public{urls: h.field.URLs, name: text.RandomID(), counts: map[Kind]int{}, answers: map[int]int{}}
+	if err := h.provider.Set(script.Answer, script.Answers...); err != nil {
 		return err
 	}
 	h.say("seed %d, script %s: %d faults of processes, bus and disk, and %d moves of persons, within %s", script.Seed, script.String(), len(script.Steps), len(script.Moves), script.Duration)
@@ -168,9 +169,14 @@ func (h *harness) perform(ctx context.Context, script Script) error {
 		if !wait(ctx, start.Add(step.At)) {
 			return context.Cause(ctx)
 		}
+		if h.done() {
+			break
+		}
 		h.do(ctx, n, step)
 	}
-	wait(ctx, start.Add(script.Duration))
+	if !h.done() {
+		wait(ctx, start.Add(script.Duration))
+	}
 	h.busy.Wait() // before anything is put in order, what lasts has to end
 	h.say("the faults are over after %s", time.Since(start).Round(time.Second))
 	if err := h.restore(ctx); err != nil {
@@ -178,6 +184,15 @@ func (h *harness) perform(ctx context.Context, script Script) error {
 	}
 	people.Wait() // who is late does the rest without faults
 	return h.settle(ctx)
+}
+
+// done says whether all threads of a load have settled; what happens by chance has no such end.
+func (h *harness) done() bool {
+	h.public.mu.Lock()
+	opened := len(h.public.threads)
+	h.public.mu.Unlock()
+	quiet, _ := h.watch.quiet()
+	return h.Load.Threads > 0 && opened == h.Load.Threads && quiet
 }
 
 // wait returns at a time, or false when ctx ends before.
@@ -214,7 +229,7 @@ func (h *harness) do(ctx context.Context, n int, s Step) {
 		}
 	case KindBusAway:
 		h.lasting(s, func(from time.Time) {
-			back := h.field.Away(Bus)
+			back := h.field.Away(s.Target)
 			wait(ctx, from.Add(s.For))
 			back()
 		})
@@ -259,7 +274,7 @@ func (h *harness) struck(s Step, from, to time.Time) {
 	defer h.mu.Unlock()
 	h.faults[s.Kind]++
 	if !from.IsZero() && (programOf(s.Target) == "researcher" || s.Target == Bus || s.Target == "") {
-		h.spans = append(h.spans, span{from.Add(-time.Second), to.Add(3 * time.Second)})
+		h.spans = append(h.spans, Span{from.Add(-time.Second), to.Add(3 * time.Second)})
 	}
 }
 
@@ -273,6 +288,9 @@ func (h *harness) lasting(s Step, until func(from time.Time)) {
 
 // restore takes every fault away.
 func (h *harness) restore(ctx context.Context) error {
+	if h.Load.Threads > 0 {
+		return h.field.Ready(ctx) // whoever was killed is up again, and nothing else was done
+	}
 	if err := h.provider.Set(standin.Answer{Piece: 2048}); err != nil {
 		return err
 	}
@@ -281,15 +299,11 @@ func (h *harness) restore(ctx context.Context) error {
 			return err
 		}
 	}
-	var services []string
 	for _, name := range h.field.Names {
 		h.field.Arm(name, "", "")
 		h.field.Continue(name)
-		if name != Bus {
-			services = append(services, name)
-		}
 	}
-	if err := h.field.Restart(ctx, services...); err != nil {
+	if err := h.field.Restart(ctx, h.services()...); err != nil {
 		return err
 	}
 	return h.field.Ready(ctx)
@@ -300,24 +314,14 @@ func (h *harness) settle(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, h.Calm)
 	defer cancel()
 	began := time.Now()
-	var why string
 	for {
-		_, err := h.record.projector.CatchUp(ctx)
-		quiet := false
+		err := h.watch.Calm(ctx)
 		if err == nil {
-			if quiet, why = h.record.quiet(); quiet {
-				err = drained(ctx, h.field.JS)
-			}
-		}
-		if err == nil && quiet {
 			break
-		}
-		if err != nil {
-			why = err.Error()
 		}
 		select {
 		case <-ctx.Done():
-			h.finding("after %s it is not calm: %s", h.Calm, why)
+			h.finding("after %s it is not calm: %v", h.Calm, err)
 			return nil
 		case <-time.After(200 * time.Millisecond):
 		}
@@ -338,33 +342,18 @@ func (h *harness) say(format string, args ...any) {
 
 // audit looks at what is left.
 func (h *harness) audit(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	found := findings(h.report.Findings)
-	if _, err := h.record.projector.CatchUp(ctx); err != nil {
+	h.hits()
+	audit, err := h.field.Audit(ctx, h.watch, h.provider.Calls(), h.spans)
+	if err != nil {
 		return err
 	}
-	if err := h.stopRecording(); err != nil {
-		return err
-	}
-	if err := found.stream(ctx, h.field.JS, h.record); err != nil {
-		return err
-	}
-	spent := found.story(h.record)
-	found.attempts(h.record)
-	found.promises(h.public.promises, h.record)
+	found := append(findings(h.report.Findings), audit.Findings...)
+	found.promises(h.public.promises, h.watch.record)
 	for _, odd := range h.public.odd {
 		found.add("%s", odd)
 	}
-	h.hits()
-	h.report.Rebought, h.report.Overlaps = found.paid(h.record, h.provider.Calls(), h.spans)
-	if err := h.ask(ctx, &found, spent); err != nil {
-		return err
-	}
-	if err := h.rebuilt(ctx, &found); err != nil {
-		return err
-	}
-	h.count(spent)
+	h.report.Rebought, h.report.Overlaps, h.report.Dead = audit.Rebought, audit.Overlaps, audit.Dead
+	h.count(audit.Spent)
 	h.report.Findings = found
 	return nil
 }
@@ -386,149 +375,10 @@ func (h *harness) hits() {
 			h.report.Points[name]++
 			h.faults[KindPoint]++
 			if strings.HasPrefix(name, "researcher.") {
-				h.spans = append(h.spans, span{armed, last.Add(3 * time.Second)})
+				h.spans = append(h.spans, Span{armed, last.Add(3 * time.Second)})
 			}
 		}
 	}
-}
-
-// ask compares what the API says with what the events say.
-func (h *harness) ask(ctx context.Context, found *findings, spent map[string]int) error {
-	for _, id := range slices.Compact(slices.Sorted(slices.Values(h.public.threads))) {
-		status, content, err := h.public.send(ctx, http.MethodGet, "/threads/"+id, "", nil)
-		if err != nil {
-			return err
-		}
-		if h.record.notebook.Thread(id).Deleted {
-			if status != http.StatusGone {
-				found.add("thread %s was deleted and is answered %d", id, status)
-			}
-			continue
-		}
-		var t struct {
-			Status string
-			Reason struct{ Code, Text string }
-			Ledger struct{ Spent, Reserved int }
-		}
-		if err := json.Unmarshal(content, &t); err != nil {
-			found.add("thread %s: %d %.200s", id, status, content)
-			continue
-		}
-		if t.Status == "running" || t.Ledger.Reserved != 0 || t.Ledger.Spent != spent[id] {
-			found.add("thread %s is %s with %d spent and %d reserved; its runs cost %d", id, t.Status, t.Ledger.Spent, t.Ledger.Reserved, spent[id])
-		}
-		if t.Status != "new" && (t.Reason.Code == "" || t.Reason.Text == "") {
-			found.add("thread %s is %s and does not say why", id, t.Status)
-		}
-	}
-	_, content, err := h.public.sendRoot(ctx, "/readyz")
-	if err != nil {
-		return err
-	}
-	var ready struct {
-		Ready    bool
-		Dead     uint64
-		BadCount int `json:"bad_count"`
-	}
-	if err := json.Unmarshal(content, &ready); err != nil || !ready.Ready {
-		found.add("it is not ready: %.300s", content)
-	}
-	h.report.Dead = ready.Dead
-	if _, bad := h.record.notebook.Bad(); bad > 0 && ready.BadCount == 0 {
-		found.add("%d messages could not be applied and /readyz does not say so", bad)
-	}
-	return nil
-}
-
-// rebuilt compares the projection with one that is built from the stream anew.
-func (h *harness) rebuilt(ctx context.Context, found *findings) error {
-	file := filepath.Join(h.field.DataDir, "notebook.db")
-	h.field.StopServices()
-	grown, err := Dump(file)
-	if err != nil {
-		return err
-	}
-	for _, suffix := range []string{"", "-wal", "-shm"} {
-		if err := os.Remove(file + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
-			return err
-		}
-	}
-	h.field.StartServices()
-	if err := h.field.Ready(ctx); err != nil {
-		return err
-	}
-	last, err := h.record.projector.LastSeq(ctx)
-	if err != nil {
-		return err
-	}
-	if err := poll(ctx, "nothing is left of a deleted thread before its tombstone", func() bool { return h.purged(ctx) }); err != nil {
-		found.add("%v", err)
-	}
-	if err := poll(ctx, "the projection is built anew", func() bool { return h.projected(ctx) >= last }); err != nil {
-		return err
-	}
-	h.field.StopServices()
-	anew, err := Dump(file)
-	if err != nil {
-		return err
-	}
-	if lines := difference(grown, anew); len(lines) > 0 {
-		found.add("the projection is not that of a fresh rebuild:\n  %s", strings.Join(lines[:min(len(lines), 10)], "\n  "))
-		for name, dump := range map[string]string{"grown.txt": grown, "anew.txt": anew} {
-			if err := os.WriteFile(filepath.Join(h.Dir, name), []byte(dump), 0o600); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// purged says whether the janitors, which have just been started, have cleared the stream of deleted threads.
-func (h *harness) purged(ctx context.Context) bool {
-	stream, err := h.field.JS.Stream(ctx, topology.Notebook)
-	if err != nil {
-		return false
-	}
-	for _, e := range h.record.events {
-		if e.Kind() != "thread.deleted" {
-			continue
-		}
-		// What somebody sends afterwards, poison for instance, stays behind the tombstone.
-		first, err := stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(topology.ThreadFilter(e.Thread)))
-		if err != nil || first.Sequence < e.Seq {
-			return false
-		}
-	}
-	return true
-}
-
-func (h *harness) projected(ctx context.Context) uint64 {
-	var ready struct{ Projection struct{ Position uint64 } }
-	_, content, err := h.public.sendRoot(ctx, "/readyz")
-	if err != nil || json.Unmarshal(content, &ready) != nil {
-		return 0
-	}
-	return ready.Projection.Position
-}
-
-// difference gives the lines that only one of two texts has, with - and + before them.
-func difference(a, b string) (out []string) {
-	count := map[string]int{}
-	for line := range strings.Lines(a) {
-		count[line]--
-	}
-	for line := range strings.Lines(b) {
-		count[line]++
-	}
-	for _, line := range slices.Sorted(maps.Keys(count)) {
-		switch n := count[line]; {
-		case n < 0:
-			out = append(out, "- "+strings.TrimSpace(line))
-		case n > 0:
-			out = append(out, "+ "+strings.TrimSpace(line))
-		}
-	}
-	return out
 }
 
 // count fills in the figures of the report.
@@ -546,11 +396,14 @@ func (h *harness) count(spent map[string]int) {
 	}
 	h.report.Survived = h.faults
 	h.report.Calls = h.provider.Stats()
-	h.report.Events = len(h.record.messages)
+	h.report.Events = len(h.watch.messages)
 	h.report.Threads = len(slices.Compact(slices.Sorted(slices.Values(h.public.threads))))
-	for _, e := range h.record.events {
-		if e.Kind() == "run.requested" {
+	for _, e := range h.watch.events {
+		switch e.Kind() {
+		case "run.requested":
 			h.report.Runs++
+		case "run.completed":
+			h.report.Whole++
 		}
 	}
 	for _, n := range spent {

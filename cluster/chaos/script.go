@@ -21,9 +21,9 @@ const (
 	KindKill    Kind = "kill"         // a process is ended as kill -9 does
 	KindHold    Kind = "hold"         // a process is stopped for a while, past its lease and its acknowledgements, and goes on
 	KindPoint   Kind = "point"        // a process is ended and started anew with a fault point armed
-	KindBusKill Kind = "bus kill"     // the bus is ended as kill -9 does
-	KindBusHold Kind = "bus hold"     // the bus is stopped for a while
-	KindBusAway Kind = "bus away"     // the bus is ended again and again for a while
+	KindBusKill Kind = "bus kill"     // the bus, or one of its servers, is ended as kill -9 does
+	KindBusHold Kind = "bus hold"     // it is stopped for a while
+	KindBusAway Kind = "bus away"     // it is ended again and again for a while
 	KindLow     Kind = "disk low"     // less is free than a paid call needs
 	KindFull    Kind = "disk full"    // nothing more can be written
 	KindPoison  Kind = "poison"       // a message that cannot be read, is unknown, or cannot be applied
@@ -60,11 +60,13 @@ type Script struct {
 	Steps    []Step           // by time
 	Moves    []Move           // by time
 	Answers  []standin.Answer // of the provider, for one call after the other
+	Answer   standin.Answer   // of the provider, for all calls after those
 }
 
 // Setting is what a script may choose from.
 type Setting struct {
 	Processes []string // but the bus
+	Servers   []string // those of the bus
 	Points    []fault.Point
 	Disk      bool // whether the disk may be filled
 }
@@ -75,11 +77,38 @@ const persons = 4
 // NewScript makes the script of a seed: the same for the same arguments.
 func NewScript(seed uint64, duration time.Duration, s Setting) Script {
 	random := rand.New(rand.NewPCG(seed, 0x666163747374)) //nolint:gosec // it has to be repeatable
-	script := Script{Seed: seed, Duration: duration}
+	script := Script{Seed: seed, Duration: duration, Answer: standin.Answer{Piece: 2048}}
 	script.steps(random, s)
 	script.moves(random)
 	for range int(duration/(100*time.Millisecond)) + 50 {
 		script.Answers = append(script.Answers, answer(random))
+	}
+	return script
+}
+
+// Load is work in good order while the servers of the bus are killed one after the other.
+type Load struct {
+	Threads int
+	Every   time.Duration // between two kills
+}
+
+// budgets are those of the threads of a load: for one run, for two, and for a balanced one that is left over.
+var budgets = []int{250, 500, 600}
+
+// NewLoadScript makes a script of kills for at most duration. One person opens and starts the threads; the provider gives whole
+// answers, each of which takes a while.
+func NewLoadScript(seed uint64, duration time.Duration, load Load, servers []string) Script {
+	random := rand.New(rand.NewPCG(seed, 0x6c6f6164)) //nolint:gosec // it has to be repeatable
+	script := Script{Seed: seed, Duration: duration, Answer: standin.Answer{Piece: 512, Delay: 60 * time.Millisecond}}
+	for at, n := load.Every, random.IntN(len(servers)); at < duration; at, n = at+load.Every, n+1 {
+		script.Steps = append(script.Steps, Step{At: at, Kind: KindBusKill, Target: servers[n%len(servers)]})
+	}
+	for i := range load.Threads {
+		body := newThread(random, true)
+		body["budget"], body["depth"] = budgets[i%len(budgets)], 1
+		script.Moves = append(script.Moves,
+			Move{Action: "create", Body: body},
+			Move{Action: "start", Pick: uint64(i), Body: map[string]any{}})
 	}
 	return script
 }
@@ -93,6 +122,12 @@ func (s Script) String() string {
 
 func (s *Script) steps(random *rand.Rand, setting Setting) {
 	poisons := Poisons()
+	server := func() string {
+		if len(setting.Servers) == 1 {
+			return setting.Servers[0]
+		}
+		return setting.Servers[random.IntN(len(setting.Servers))]
+	}
 	for at := 300 * time.Millisecond; at < s.Duration; at += between(random, 60*time.Millisecond, 500*time.Millisecond) {
 		step := Step{At: at, Target: setting.Processes[random.IntN(len(setting.Processes))]}
 		switch n := random.IntN(100); {
@@ -107,11 +142,11 @@ func (s *Script) steps(random *rand.Rand, setting Setting) {
 			step.Kind = KindPoint
 			step.Target, step.Faults = point(random, setting)
 		case n < 81:
-			step.Kind, step.Target = KindBusKill, Bus
+			step.Kind, step.Target = KindBusKill, server()
 		case n < 83:
-			step.Kind, step.Target, step.For = KindBusHold, Bus, between(random, 500*time.Millisecond, 3*time.Second)
+			step.Kind, step.Target, step.For = KindBusHold, server(), between(random, 500*time.Millisecond, 3*time.Second)
 		case n < 84:
-			step.Kind, step.Target, step.For = KindBusAway, Bus, between(random, 2*time.Second, 6*time.Second)
+			step.Kind, step.Target, step.For = KindBusAway, server(), between(random, 2*time.Second, 6*time.Second)
 		case n < 97 || !setting.Disk:
 			poison := poisons[random.IntN(len(poisons))]
 			step.Kind, step.Target, step.Body = KindPoison, poison[0], poison[1]

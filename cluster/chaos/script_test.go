@@ -11,6 +11,7 @@ import (
 )
 
 var setting = Setting{
+	Servers:   []string{Bus},
 	Processes: []string{"researcher", "researcher-2", "distiller", "judge", "briefer", "gateway"},
 	Points: []fault.Point{{Name: "researcher.saved"}, {Name: "researcher.kept"}, {Name: "distiller.made"}, {Name: "judge.made"},
 		{Name: "briefer.made"}, {Name: "gateway.asked"}},

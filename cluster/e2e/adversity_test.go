@@ -4,8 +4,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -38,16 +40,68 @@ func (f *field) readiness() (status int, r readiness) {
 // idle waits until no worker has anything in hand or before it.
 func (f *field) idle() {
 	f.t.Helper()
+	stream, err := f.JS.Stream(f.t.Context(), topology.Notebook)
+	require.NoError(f.t, err)
 	eventually(f.t, "the workers are idle", func() bool {
 		for _, d := range topology.Durables() {
 			consumer, err := f.JS.Consumer(f.t.Context(), topology.Notebook, d.Name)
 			require.NoError(f.t, err)
-			if now := consumer.CachedInfo(); now.NumPending > 0 || now.NumAckPending > 0 {
+			now := consumer.CachedInfo()
+			if now.NumPending > 0 || now.NumAckPending > 0 {
 				return false
+			}
+			for _, filter := range d.Filters { // the server tells consumers after it has answered the publisher
+				last, err := stream.GetLastMsgForSubject(f.t.Context(), filter)
+				if err == nil && now.AckFloor.Stream < last.Sequence {
+					return false
+				}
 			}
 		}
 		return true
 	})
+}
+
+// letter is a dead letter as the API lists it.
+type letter struct {
+	ID, Worker, Reason, Subject string
+	Seq                         uint64
+}
+
+func (f *field) letters() []letter {
+	f.t.Helper()
+	return call[list[letter]](f.api, http.StatusOK, http.MethodGet, base+"/dead?limit=500", nil).Items
+}
+
+// poison publishes a body that no worker can read on each subject, and gives the letters of it when every reader of the subjects has kept one.
+func (f *field) poison(subjects ...string) []letter {
+	f.t.Helper()
+	wanted := 0
+	seqs := map[uint64]bool{}
+	for _, subject := range subjects {
+		ack, err := f.JS.Publish(f.t.Context(), subject, []byte("{cut o"))
+		require.NoError(f.t, err)
+		seqs[ack.Sequence] = true
+		wanted += readers()[kindOf(subject)]
+	}
+	var kept []letter
+	eventually(f.t, "the poison is kept", func() bool {
+		kept = slices.DeleteFunc(f.letters(), func(l letter) bool { return !seqs[l.Seq] })
+		return len(kept) == wanted
+	})
+	return kept
+}
+
+func kindOf(subject string) string { return strings.Join(strings.SplitN(subject, ".", 3)[:2], ".") }
+
+// readers counts the workers that read each kind of event.
+func readers() map[string]int {
+	n := map[string]int{}
+	for _, d := range topology.Durables() {
+		for _, filter := range d.Filters {
+			n[strings.TrimSuffix(filter, ".>")]++
+		}
+	}
+	return n
 }
 
 func TestPoisonOnEverySubjectIsKeptAndShownAndStopsNothing(t *testing.T) {
@@ -58,12 +112,6 @@ func TestPoisonOnEverySubjectIsKeptAndShownAndStopsNothing(t *testing.T) {
 	before := f.knows(th.ID)
 
 	poisons := chaos.Poisons()
-	readers := map[string]int{} // of a kind, by the filters of the durables
-	for _, d := range topology.Durables() {
-		for _, filter := range d.Filters {
-			readers[strings.TrimSuffix(filter, ".>")]++
-		}
-	}
 	dead, bad, n := 0, 0, 0
 	for _, thread := range []string{th.ID, "nobody"} {
 		for _, poison := range poisons {
@@ -71,11 +119,10 @@ func TestPoisonOnEverySubjectIsKeptAndShownAndStopsNothing(t *testing.T) {
 			fill := strings.NewReplacer("%t", thread, "%i", fmt.Sprintf("poison-%d", n))
 			_, err := f.JS.Publish(t.Context(), fill.Replace(poison[0]), []byte(fill.Replace(poison[1])))
 			require.NoError(t, err)
-			if kind, _, _ := strings.Cut(poison[0], ".%t"); !strings.Contains(poison[1], `"new":true`) && readers[kind] > 0 {
-				dead += readers[kind]
-				bad++
+			if !strings.Contains(poison[1], `"new":true`) { // those are well-formed, of a version that no worker has a step for
+				dead += readers()[kindOf(poison[0])]
 			}
-			if poison[1] == "\x00\xff" {
+			if !strings.Contains(poison[1], `"type":"ext.`) { // somebody else's
 				bad++
 			}
 		}
@@ -92,20 +139,39 @@ func TestPoisonOnEverySubjectIsKeptAndShownAndStopsNothing(t *testing.T) {
 	for _, event := range r.BadEvents {
 		require.NotEmpty(t, event.Error, event.Subject)
 	}
-	type letter struct {
-		ID      json.RawMessage
-		Reason  string
-		Subject string
-	}
-	letters := call[list[letter]](f.api, http.StatusOK, http.MethodGet, base+"/dead?limit=500", nil).Items
+	letters := f.letters()
 	require.Len(t, letters, dead)
 	for _, l := range letters {
 		require.NotEmpty(t, l.Reason)
 		require.Contains(t, l.Subject, ".poisoned.0")
 	}
-	status, text, err := f.try(http.MethodPost, base+"/dead/"+strings.Trim(string(letters[0].ID), `"`)+"/retry", map[string]any{})
-	require.NoError(t, err)
-	require.True(t, status < 500, "%d %s", status, text)
+
+	// None of it names a run or a cycle that there is: it cannot be put back, which changes nothing, and is passed.
+	for _, l := range letters {
+		want := http.StatusConflict
+		if strings.Contains(l.Subject, ".nobody.") {
+			want = http.StatusNotFound
+		}
+		refused := call[refusal](f.api, want, http.MethodPost, base+"/dead/"+l.ID+"/retry", nil)
+		require.Contains(t, refused.Detail, "POST /api/v1/dead/"+l.ID+"/pass")
+	}
+	for _, l := range letters {
+		status, text, err := f.try(http.MethodPost, base+"/dead/"+l.ID+"/pass", nil)
+		require.NoError(t, err)
+		require.Contains(t, []int{http.StatusOK, http.StatusNotFound}, status, "%s", text) // gone with another letter of its message
+	}
+	for deadline := time.Now().Add(patience); ; { // only the first are listed
+		_, r = f.readiness()
+		if r.BadCount == 0 {
+			break
+		}
+		require.True(t, time.Now().Before(deadline), "what was passed does not come again")
+		require.NotEmpty(t, r.BadEvents)
+		for _, event := range r.BadEvents {
+			call[any](f.api, http.StatusOK, http.MethodPost, fmt.Sprintf("%s/bad-events/%d/pass", base, event.Seq), nil)
+		}
+	}
+	require.Zero(t, r.Dead)
 
 	require.Equal(t, before, f.knows(th.ID), "what was known is untouched")
 	f.completed(f.researched(th.ID, map[string]any{"mode": "balanced"}).ID, 1)
@@ -117,6 +183,97 @@ func TestPoisonOnEverySubjectIsKeptAndShownAndStopsNothing(t *testing.T) {
 	third := f.ask("And after a restart?")
 	f.completed(f.researched(third.ID, nil).ID, 1)
 	f.idle()
+	_, r = f.readiness()
+	require.Zero(t, r.BadCount, "what was passed stays passed")
+	require.Zero(t, r.Dead)
+	require.Empty(t, f.Unasked(), "nobody fell over")
+}
+
+// Poison that bears the name of what there is changes nothing of it. Put back, it asks for the step of its worker again, and buys nothing that is bought.
+func TestPoisonThatNamesARunIsPutBack(t *testing.T) {
+	t.Parallel()
+	f := open(t, "MODEL_ENGINE=extractive")
+	released := make(chan struct{})
+	require.NoError(t, f.provider.Set(standin.Answer{}, standin.Answer{Gate: released, After: 2000}, standin.Answer{Status: http.StatusPaymentRequired, Body: "{}"}))
+	th := f.ask("Is anything lost by poison?")
+	retry := func(want int, l letter) (back struct{ Stage, Run string }) {
+		t.Helper()
+		status, text, err := f.try(http.MethodPost, base+"/dead/"+l.ID+"/retry", nil)
+		require.NoError(t, err)
+		require.Equal(t, want, status, "%s of %s: %s", l.Subject, l.Worker, text)
+		require.NoError(t, json.Unmarshal(text, &back))
+		return back
+	}
+	// While it is bought: the call goes on, and its run is neither failed nor bought once more.
+	bought := f.request(th.ID, nil)
+	sent(t, f.provider, 2000)
+	for _, kind := range []string{"run.requested", "run.completed", "stage.retried"} {
+		for _, l := range f.poison(kind + "." + th.ID + "." + bought.ID + ".0") {
+			require.Equal(t, "run", retry(http.StatusAccepted, l).Stage, "of a run that is not over nothing else can be asked")
+		}
+	}
+	close(released)
+	f.settled(th.ID)
+	f.completed(bought.ID, 1)
+	f.idle()
+	f.spent(th.ID, 250)
+	require.Equal(t, 1, f.provider.Stats().Calls)
+	before := all[fact](f.api, "/threads/"+th.ID+"/facts")
+
+	// When all is done: what a model makes is made again; of a run, and of what autopilot decided, there is nothing to be done.
+	again := map[string]string{"distil": "distill", "judge": "judge", "brief": "brief"}
+	for kind := range readers() {
+		entity := bought.ID
+		if kind == "thread.settled" {
+			entity = "1"
+		}
+		var others []letter
+		for _, l := range f.poison(kind + "." + th.ID + "." + entity + ".0") {
+			if again[l.Worker] == "" {
+				retry(http.StatusConflict, l)
+				others = append(others, l)
+				continue
+			}
+			require.Equal(t, again[l.Worker], retry(http.StatusAccepted, l).Stage)
+			f.settled(th.ID)
+			f.idle()
+		}
+		if len(others) > 0 {
+			call[any](f.api, http.StatusOK, http.MethodPost, base+"/dead/"+others[0].ID+"/pass", nil)
+		}
+	}
+	f.spent(th.ID, 250)
+	require.Equal(t, before, all[fact](f.api, "/threads/"+th.ID+"/facts"))
+
+	// A run that failed is asked anew, and reserved once, though two put it back.
+	failed := f.researched(th.ID, nil)
+	require.Equal(t, "failed", failed.Status)
+	l := f.poison("run.requested." + th.ID + "." + failed.ID + ".0")[0]
+	anew := retry(http.StatusAccepted, l)
+	require.Equal(t, "run", anew.Stage)
+	f.settled(th.ID)
+	f.completed(anew.Run, 1)
+	f.spent(th.ID, 500)
+
+	// A cycle whose end nobody has worked on, and which autopilot has not seen.
+	require.True(t, f.Stop("briefer"))
+	closing := f.request(th.ID, nil)
+	eventually(t, "the run has its verdicts", func() bool {
+		return slices.ContainsFunc(f.run(closing.ID).Stages, func(s struct{ Name, State, Engine, Error string }) bool {
+			return s.Name == "judge" && s.State == "done"
+		})
+	})
+	l = f.poison(fmt.Sprintf("thread.settled.%s.%d.0", th.ID, f.thread(th.ID).Cycle))[0]
+	require.Equal(t, "autopilot", l.Worker)
+	require.Equal(t, "close", retry(http.StatusAccepted, l).Stage)
+	require.True(t, f.Continue("briefer"))
+	f.settled(th.ID)
+	f.completed(closing.ID, 1)
+	f.spent(th.ID, 750)
+	f.idle()
+	_, r := f.readiness()
+	require.Zero(t, r.Dead)
+	require.Zero(t, r.BadCount, "whose last letter is dealt with is dealt with itself")
 	require.Empty(t, f.Unasked(), "nobody fell over")
 }
 

@@ -153,7 +153,7 @@ func TestNoKeyReachesAProviderWhileCallsAreSwitchedOff(t *testing.T) {
 
 	c := start(t, "OFFLINE=1", "TABSTACK_API_KEY="+key, "BRAVE_API_KEY="+key, "TABSTACK_BASE_URL=https://research.invalid",
 		"HTTPS_PROXY=http://"+proxy.Addr().String(), "HTTP_PROXY=http://"+proxy.Addr().String(), "NO_PROXY=127.0.0.1")
-	require.Contains(t, c.stdout.String(), "replay: recorded runs are played, nothing is bought (OFFLINE is set)")
+	require.Contains(t, c.stdout.String(), "nothing is bought (OFFLINE is set)")
 	ready := call[struct {
 		Ready    bool
 		Provider struct{ Mode string }

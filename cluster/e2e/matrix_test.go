@@ -49,7 +49,7 @@ func openWith(t *testing.T, layout chaos.Layout) *field {
 	f := &field{t: t, dir: t.TempDir(), provider: standin.Start(t, standin.Options{Key: key})}
 	layout.Bin, layout.Dir = bin, f.dir
 	layout.Env = append([]string{"TABSTACK_BASE_URL=" + f.provider.URL(), "TABSTACK_API_KEY=" + key, "OFFLINE=1",
-		"RETRY_DELAYS=100ms,100ms,100ms,100ms", "ACK_WAIT=1s", "LEASE_TTL=2s"}, layout.Env...)
+		hurried[1], hurried[2], "RETRY_DELAYS=200ms,200ms,200ms,200ms"}, layout.Env...)
 	var err error
 	f.Field, err = chaos.Open(t.Context(), layout)
 	t.Cleanup(func() {
@@ -149,7 +149,7 @@ func (f *field) tell(s story, armed map[string][]string) string {
 	require.Equal(f.t, 1, f.provider.Stats().MaxInFlight)
 
 	f.forget(id)
-	for deadline := time.Now().Add(10 * time.Second); len(lines(struck)) < len(points) && time.Now().Before(deadline); {
+	for deadline := time.Now().Add(patience); len(lines(struck)) < len(points) && time.Now().Before(deadline); {
 		<-time.After(20 * time.Millisecond)
 	}
 	require.ElementsMatch(f.t, points, lines(struck), "each point struck once")

@@ -21,7 +21,7 @@ func TestTheThreeLinesOfTheGreetingGiveAThreadWithCitedFacts(t *testing.T) {
 	t.Parallel()
 	c := start(t)
 	greeting := c.stdout.String()
-	require.Contains(t, greeting, "replay: recorded runs are played, nothing is bought")
+	require.Contains(t, greeting, "replay: recorded runs on solid-state batteries are played")
 	require.Contains(t, greeting, "extractive: rules, no language model")
 
 	_, rest, _ := strings.Cut(greeting, "Try next:")

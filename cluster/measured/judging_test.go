@@ -39,7 +39,7 @@ func TestTheRecordedReportsAreJudgedAsLabelled(t *testing.T) {
 	}
 	relations, err := fixtures.Relations()
 	require.NoError(t, err)
-	s.Tail.View(thread, func(th *notebook.Thread) { measure(t, th, relations) })
+	measure(t, servicetest.Whole(t, s, thread), relations)
 }
 
 // want says which verdicts on a labelled pair are right. A paraphrase may add a detail on one side, and is distinct then.

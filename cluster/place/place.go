@@ -6,10 +6,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"net/url"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -19,6 +17,7 @@ import (
 
 	"github.com/factstream/factstream/jetstream/connect"
 	"github.com/factstream/factstream/jetstream/embedded"
+	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/shared/artifact"
 	"github.com/factstream/factstream/shared/backup"
 	"github.com/factstream/factstream/shared/config"
@@ -33,7 +32,10 @@ var (
 )
 
 // patience bounds the wait for a server.
-const patience = 20 * time.Second
+const patience = time.Minute
+
+// askFor bounds one request to a server that may not answer yet, and askPause lies before the next.
+const askFor, askPause = time.Second, 50 * time.Millisecond
 
 // Place is an open bus.
 type Place struct {
@@ -42,7 +44,7 @@ type Place struct {
 
 	cfg    config.Config
 	nc     *nats.Conn
-	server *embedded.Server // that was started for the command
+	server server // that was started for the command; nil: none was
 }
 
 // Use opens the place of an existing notebook, whether a factstream runs on it or not. Errors: ErrNothing, or why the bus cannot be reached.
@@ -50,7 +52,7 @@ func Use(ctx context.Context, cfg config.Config, log zerolog.Logger) (*Place, er
 	if cfg.NATS.URL.Set() {
 		return dial(ctx, cfg, cfg.NATS.URL.Reveal(), nil, log)
 	}
-	if _, err := os.Stat(filepath.Join(cfg.Data, "store")); errors.Is(err, fs.ErrNotExist) {
+	if !embedded.Kept(cfg.Data) {
 		return nil, fmt.Errorf("%w in %s; FACTSTREAM_DATA or --data names another directory", ErrNothing, cfg.Data)
 	}
 	p, err := start(ctx, cfg, log)
@@ -94,8 +96,15 @@ func (p *Place) Close() {
 	}
 }
 
+// server is one server, or three together.
+type server interface {
+	URL() string
+	ClientOptions() []nats.Option
+	Shutdown()
+}
+
 func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (*Place, error) {
-	server, err := embedded.Start(ctx, embedded.Options{Dir: cfg.Data, Logger: log})
+	server, err := serve(ctx, cfg, log)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +114,62 @@ func start(ctx context.Context, cfg config.Config, log zerolog.Logger) (*Place, 
 		return nil, err
 	}
 	p.server, p.Name = server, cfg.Data
+	if err := awaitLeaders(ctx, p.JS); err != nil {
+		p.Close()
+		return nil, err
+	}
 	return p, nil
+}
+
+// awaitLeaders waits until every stream that there is has a leader: until then requests to it are not answered, and what a command
+// asks it asks once.
+func awaitLeaders(ctx context.Context, js jetstream.JetStream) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	names := []string{topology.Notebook, topology.Trail, topology.Dead, "OBJ_" + topology.StoreArtifacts}
+	for _, bucket := range topology.Buckets(topology.Options{}) {
+		names = append(names, "KV_"+bucket.Bucket)
+	}
+	for _, name := range names {
+		for {
+			asking, cancel := context.WithTimeout(ctx, askFor)
+			_, err := js.Stream(asking, name)
+			cancel()
+			if err == nil || errors.Is(err, jetstream.ErrStreamNotFound) {
+				break
+			}
+			select {
+			case <-ctx.Done():
+				return fmt.Errorf("wait for the leader of %s: %w", name, err)
+			case <-time.After(askPause): // some answer at once that they have none
+			}
+		}
+	}
+	return nil
+}
+
+// serve starts what the data directory is of.
+func serve(ctx context.Context, cfg config.Config, log zerolog.Logger) (server, error) {
+	if embedded.OfCluster(cfg.Data) {
+		together, err := embedded.StartTogether(ctx, cfg.Data, log)
+		if err != nil {
+			return nil, err
+		}
+		return together, nil
+	}
+	alone, err := embedded.Start(ctx, embedded.Options{Dir: cfg.Data, Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	return alone, nil
+}
+
+// Replicas is how many copies the place is made for: those of the configuration, or one on each of its servers.
+func (p *Place) Replicas() int {
+	if _, together := p.server.(*embedded.Together); together {
+		return embedded.Servers
+	}
+	return p.cfg.NATS.Replicas
 }
 
 // running reaches the server of the factstream that runs on the data directory.

@@ -92,7 +92,7 @@ func (l *lines) wait(t *testing.T, n int) []string {
 		defer l.mu.Unlock()
 		all = strings.Split(strings.TrimSpace(l.buf.String()), "\n")
 		return l.buf.Len() > 0 && len(all) >= n
-	}, 10*time.Second, 5*time.Millisecond)
+	}, time.Minute, 5*time.Millisecond)
 	return all
 }
 

@@ -22,12 +22,13 @@ import (
 	"github.com/factstream/factstream/shared/config"
 )
 
-// bus is the NATS server that the services use: one in this process, or one elsewhere.
+// bus is what the services use: a NATS server in this process, three below it, or one elsewhere.
 type bus struct {
 	url      config.Secret // with user and password
-	at       string        // where the embedded server listens, without user and password
-	release  func()        // of the data directory, when the server is elsewhere
+	at       string        // where servers of this data directory listen, without user and password
+	release  func()        // of the data directory, when no server in this process holds it
 	password string
+	servers  *servers // nil: they are not processes below this one
 
 	mu     sync.Mutex
 	server *embedded.Server // nil: it is elsewhere, or just being opened again
@@ -37,8 +38,12 @@ type bus struct {
 // preferredPort is taken for the embedded server if it is free, since clients look there first.
 const preferredPort = 4222
 
-// patience bounds the wait for a server elsewhere, and for what is declared on it.
-const patience = 20 * time.Second
+// patience bounds the wait for a server elsewhere, and for what is declared on it; longPatience that for three servers that
+// are started, find each other and elect their leaders, for which they pause some seconds each time.
+const (
+	patience     = 20 * time.Second
+	longPatience = time.Minute
+)
 
 // openBus starts or finds the server and declares streams, buckets and consumers on it. Its errors are one line for a
 // person: a locked or newer data directory, a port in use, a server too old or out of reach.
@@ -74,6 +79,9 @@ func (b *bus) close() {
 	if b.server != nil {
 		b.server.Shutdown()
 	}
+	if b.servers != nil {
+		b.servers.close()
+	}
 	if b.release != nil {
 		b.release()
 	}
@@ -90,6 +98,13 @@ func (b *bus) address() string {
 	return "the servers of NATS_URL"
 }
 
+func (b *bus) patience() time.Duration {
+	if b.servers != nil {
+		return longPatience
+	}
+	return patience
+}
+
 func (b *bus) secrets() []string { return []string{b.url.Reveal(), b.password} }
 
 func (b *bus) embed(ctx context.Context, cfg config.Config, log zerolog.Logger) (err error) {
@@ -98,33 +113,54 @@ func (b *bus) embed(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 		opts.Port = preferredPort
 	}
 	b.server, err = embedded.Start(ctx, opts)
-	if portTaken(err) && cfg.NATS.Port == 0 {
-		opts.Port = 0 // nobody asked for a certain one
+	if portTaken(err) && cfg.NATS.Port == 0 { // nobody asked for a certain one
+		ports, perr := embedded.AnyPorts(embedded.DefaultHost, 1)
+		if perr != nil {
+			return perr
+		}
+		opts.Port = ports[0]
 		b.server, err = embedded.Start(ctx, opts)
 	}
 	if err != nil {
 		b.server = nil
 		return err
 	}
-	user, password, err := connect.ReadCredentials(b.server.CredentialsFile())
-	if err != nil {
+	if err := b.reach(b.server.CredentialsFile(), b.server.URL()); err != nil {
 		b.close()
 		return err
 	}
-	u, err := url.Parse(b.server.URL())
+	return nil
+}
+
+// reach notes how servers of this data directory are reached.
+func (b *bus) reach(credentialsFile string, addresses ...string) error {
+	user, password, err := connect.ReadCredentials(credentialsFile)
 	if err != nil {
-		b.close()
-		return fmt.Errorf("address of the NATS server: %w", err)
+		return err
 	}
-	u.User = url.UserPassword(user, password)
-	b.at, b.url, b.password = b.server.URL(), config.Secret(u.String()), password
+	with := make([]string, len(addresses))
+	for i, address := range addresses {
+		u, err := url.Parse(address)
+		if err != nil {
+			return fmt.Errorf("address of the NATS server: %w", err)
+		}
+		u.User = url.UserPassword(user, password)
+		with[i] = u.String()
+	}
+	b.at, b.url, b.password = strings.Join(addresses, ","), config.Secret(strings.Join(with, ",")), password
 	return nil
 }
 
 func (b *bus) declare(ctx context.Context, cfg config.Config, log zerolog.Logger) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, b.patience())
 	defer cancel()
-	nc, js, err := connect.Dial(ctx, connect.Config{URL: b.url.Reveal(), Name: "factstream", Logger: log})
+	// What the user may not do is in the error that comes of it, once.
+	told := nats.ErrorHandler(func(_ *nats.Conn, _ *nats.Subscription, err error) {
+		if !errors.Is(err, nats.ErrPermissionViolation) {
+			log.Warn().Err(err).Msg("NATS reported an error")
+		}
+	})
+	nc, js, err := connect.Dial(ctx, connect.Config{URL: b.url.Reveal(), Name: "factstream", Logger: log, Options: []nats.Option{told}})
 	if err != nil {
 		return err
 	}
@@ -138,7 +174,7 @@ func (b *bus) pauseRunning(ctx context.Context, cfg config.Config, log zerolog.L
 	if cfg.OnRestart != "pause" || b.at == "" {
 		return nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, b.patience())
 	defer cancel()
 	nc, js, err := connect.Dial(ctx, connect.Config{URL: b.url.Reveal(), Name: "factstream", Logger: log})
 	if err != nil {
@@ -165,6 +201,10 @@ func explain(err error, cfg config.Config) error {
 	switch {
 	case errors.Is(err, embedded.ErrLocked):
 		return fmt.Errorf("%w; another Factstream runs on it: stop that one, or set FACTSTREAM_DATA to another directory", err)
+	case errors.Is(err, embedded.ErrOfCluster):
+		return fmt.Errorf("%w; start it by `factstream up-cluster`, or set FACTSTREAM_DATA to another directory", err)
+	case errors.Is(err, embedded.ErrOfOne):
+		return fmt.Errorf("%w; start it by `factstream up`, or set FACTSTREAM_DATA to another directory", err)
 	case portTaken(err):
 		return portProblem(net.JoinHostPort(embedded.DefaultHost, strconv.Itoa(cfg.NATS.Port)), "NATS_PORT", err)
 	case errors.Is(err, context.DeadlineExceeded), errors.Is(err, nats.ErrAuthorization):

@@ -19,8 +19,9 @@ import (
 
 // readiness is the part of /readyz that a person is told at the start.
 type readiness struct {
-	Ready bool `json:"ready"`
-	Model struct {
+	Ready   bool     `json:"ready"`
+	Reasons []string `json:"reasons"`
+	Model   struct {
 		Engine  string   `json:"engine"`
 		Missing []string `json:"missing"`
 		Hint    string   `json:"hint"`
@@ -30,15 +31,20 @@ type readiness struct {
 	} `json:"provider"`
 }
 
-// greet waits until the gateway says that it is ready and prints where everything is and what to try. It returns early
+// greet waits until every gateway, that of cfg and the others, says that it is ready and prints where everything is and what to try. It returns early
 // when ctx ends. When it takes long the log says what it waits for.
-func greet(ctx context.Context, out io.Writer, cfg config.Config, bus *bus, log zerolog.Logger) {
+func greet(ctx context.Context, out io.Writer, cfg config.Config, bus *bus, log zerolog.Logger, others []string) {
 	began := time.Now()
 	told := false
-	for ctx.Err() == nil {
-		state, why := askReady(ctx, cfg)
+	for waiting := append([]string{cfg.HTTP}, others...); ctx.Err() == nil; {
+		asked := cfg
+		asked.HTTP = waiting[0]
+		state, why := askReady(ctx, asked)
 		if why == "" {
-			fmt.Fprint(out, greeting(cfg, bus, state))
+			if waiting = waiting[1:]; len(waiting) > 0 {
+				continue
+			}
+			fmt.Fprint(out, greeting(cfg, bus, state, others...))
 			return
 		}
 		if !told && time.Since(began) > readyWithin {
@@ -96,28 +102,38 @@ const (
 	indent  = "            "
 )
 
-// greeting is what a person reads first.
-func greeting(cfg config.Config, bus *bus, state readiness) string {
+// greeting is what a person reads first; others are the addresses of further gateways.
+func greeting(cfg config.Config, bus *bus, state readiness, others ...string) string {
 	var b strings.Builder
 	line := func(name, format string, args ...any) {
 		fmt.Fprintf(&b, "  %-9s %s\n", name, text.Wrap(fmt.Sprintf(format, args...), len(indent), columns, indent))
 	}
 	base := baseURL(cfg.HTTP)
-	fmt.Fprintf(&b, "\nFactstream is ready: %s\n\n", base)
+	fmt.Fprintf(&b, "\nFactstream is ready: %s\n", base)
+	for _, other := range others {
+		fmt.Fprintf(&b, "                and: %s\n", baseURL(other))
+	}
+	b.WriteString("\n")
 	switch {
 	case state.Provider.Mode == "live":
 		line("research", "live: runs are bought from the provider (fast 250, balanced 350 credits)")
 	case cfg.Replay.File != "":
 		line("research", "replay: %s is played, nothing is bought", cfg.Replay.File)
 	case cfg.Offline:
-		line("research", "replay: recorded runs are played, nothing is bought (OFFLINE is set)")
+		line("research", "replay: recorded runs on solid-state batteries are played, whatever is asked; nothing is bought (OFFLINE is set)")
 	default:
-		line("research", "replay: recorded runs are played, nothing is bought; save a key in the settings or set TABSTACK_API_KEY for real ones")
+		line("research", "replay: recorded runs on solid-state batteries are played, whatever is asked; nothing is bought. For real ones save a key in the settings or set TABSTACK_API_KEY")
 	}
 	line("engine", "%s", engine(state))
 	line("data", "%s", cfg.Data)
+	for _, trouble := range state.Reasons {
+		line("trouble", "%s", trouble)
+	}
 	line("bus", "%s", bus.address())
-	if bus.server != nil {
+	if bus.servers != nil {
+		line("", "three servers, each with all of it: any one process may be killed, and nothing is lost")
+	}
+	if bus.at != "" {
 		line("", "other programs may read it: user and password are in %s", embedded.ReaderCredentialsFile(cfg.Data))
 	}
 	auth := ""

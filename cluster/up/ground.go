@@ -9,10 +9,15 @@ import (
 	"syscall"
 
 	"github.com/factstream/factstream/jetstream/embedded"
+	"github.com/factstream/factstream/shared/config"
 )
 
-// leastFree is what must be free on the disk. Below it the workers start no paid call, so there is no use in starting.
-const leastFree = 256 << 20
+const (
+	// leastFree is what must be free on the disk for a new notebook.
+	leastFree = config.LeastFree
+	// leastToRead is what a notebook that is there takes to be read, and asked no more until there is room: files of the processes, of some KiB.
+	leastToRead = 1 << 20
+)
 
 var (
 	// ErrDiskFull: too little is free where the notebook is kept.
@@ -21,7 +26,7 @@ var (
 	ErrPortInUse = errors.New("the port is in use")
 )
 
-// prepare makes the data directory and checks that it can be written to.
+// prepare makes the data directory and checks that it can be written to and has room.
 func prepare(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("cannot make the data directory: %w; set FACTSTREAM_DATA to another place", err)
@@ -36,7 +41,15 @@ func prepare(dir string) error {
 	if err != nil {
 		return err
 	}
-	return enough(dir, free, leastFree)
+	return enough(dir, free, leastFor(dir))
+}
+
+// leastFor is what must be free for the notebook of a data directory to be started.
+func leastFor(dir string) int64 {
+	if embedded.Kept(dir) {
+		return leastToRead
+	}
+	return leastFree
 }
 
 // recording checks that the recorded stream that is to be played can be read; file is empty when there is none.

@@ -8,6 +8,7 @@ import (
 	"github.com/rs/zerolog"
 	"github.com/stretchr/testify/require"
 
+	"github.com/factstream/factstream/jetstream/bustest"
 	"github.com/factstream/factstream/jetstream/connect"
 	"github.com/factstream/factstream/jetstream/topology"
 )
@@ -21,7 +22,7 @@ func TestABrokenStoreIsOpenedAgain(t *testing.T) {
 	t.Cleanup(b.close)
 	require.False(t, b.broken())
 
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*bustest.Patience)
 	defer cancel()
 	nc, js, err := connect.Dial(ctx, connect.Config{URL: b.url.Reveal(), Name: "test", Logger: zerolog.Nop()})
 	require.NoError(t, err)
@@ -41,7 +42,7 @@ func TestABrokenStoreIsOpenedAgain(t *testing.T) {
 		defer cancel()
 		_, err := js.Publish(trying, subject, []byte("after"))
 		return err == nil
-	}, 30*time.Second, 20*time.Millisecond)
+	}, bustest.Patience, 20*time.Millisecond)
 	require.False(t, b.broken())
 	require.Equal(t, at, b.address())
 	stream, err := js.Stream(ctx, topology.Notebook)

@@ -1,5 +1,6 @@
 // Package up runs a whole notebook on one machine: the bus in this process, unless one is given, and the five services
-// as processes of their own below it.
+// as processes of their own below it. Or, to outlive the loss of any one process, three servers of the bus and two of each
+// service.
 package up
 
 import (
@@ -7,13 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -51,55 +50,99 @@ const memoryLimit = 256 << 20
 // Run starts everything, prints where it is once it is ready, and keeps it running until ctx ends; then it stops
 // everything in order and returns nil. An error is why nothing was started, in one line that says what to do.
 func Run(ctx context.Context, opts Options) error {
-	cfg, err := absolute(opts.Config)
+	s, err := begin(opts)
 	if err != nil {
 		return err
 	}
-	programs, err := find(opts.Bin)
-	if err != nil {
-		return err
-	}
-	if err := prepare(cfg.Data); err != nil {
-		return err
-	}
-	if err := recording(cfg.Replay.File); err != nil {
-		return err
-	}
+	defer s.out.close()
 	if os.Getenv("GOMEMLIMIT") == "" {
 		debug.SetMemoryLimit(memoryLimit)
 	}
-	out := newOutput(opts, cfg)
-	defer out.close()
-	log, err := out.logger(cfg)
-	if err != nil {
-		return err
-	}
-	bus, err := openBus(ctx, cfg, log)
+	bus, err := openBus(ctx, s.cfg, s.log)
 	if err != nil {
 		return err
 	}
 	defer bus.close()
-	out.redactor.Add(bus.secrets()...)
-	if cfg.HTTP, err = freeAddress(cfg.HTTP); err != nil {
+	if s.cfg.HTTP, err = freeAddress(s.cfg.HTTP); err != nil {
 		return err
 	}
+	env := environment(s.cfg, bus, opts.Environ)
+	var groups [][]process
+	for _, names := range Services {
+		var group []process
+		for _, name := range names {
+			group = append(group, process{name, name, env})
+		}
+		groups = append(groups, group)
+	}
+	return s.serve(ctx, bus, groups)
+}
 
-	groups, err := specs(programs, environment(cfg, bus, opts.Environ), out)
+// start is what is known and open before the bus is.
+type start struct {
+	Options
+	cfg      config.Config // with absolute paths
+	programs map[string]string
+	out      *output
+	log      zerolog.Logger
+}
+
+// begin checks the ground and opens the logs.
+func begin(opts Options) (*start, error) {
+	cfg, err := absolute(opts.Config)
+	if err != nil {
+		return nil, err
+	}
+	programs, err := find(opts.Bin)
+	if err != nil {
+		return nil, err
+	}
+	if err := prepare(cfg.Data); err != nil {
+		return nil, err
+	}
+	if err := recording(cfg.Replay.File); err != nil {
+		return nil, err
+	}
+	out := newOutput(opts, cfg)
+	log, err := out.logger(cfg)
+	if err != nil {
+		out.close()
+		return nil, err
+	}
+	return &start{opts, cfg, programs, out, log}, nil
+}
+
+// process is one process of a service.
+type process struct {
+	name    string // among all processes
+	program string
+	env     []string
+}
+
+// serve keeps the services running on an open bus until ctx ends; others are the addresses of further gateways.
+func (s *start) serve(ctx context.Context, bus *bus, groups [][]process, others ...string) error {
+	s.out.redactor.Add(bus.secrets()...)
+	specs, err := s.specs(groups)
 	if err != nil {
 		return err
 	}
-	times := opts.Times
-	times.Hurry = opts.Hurry
-	times.Tell = func(e supervisor.Event) { tell(log, out, e) }
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		supervisor.Run(ctx, groups, times)
+		supervisor.Run(ctx, specs, s.times())
 	}()
-	greet(ctx, opts.Out, cfg, bus, log)
+	greet(ctx, s.Out, s.cfg, bus, s.log, others)
 	<-done
-	fmt.Fprintln(opts.Out, "Factstream has stopped. Everything is kept in", cfg.Data)
+	fmt.Fprintln(s.Out, "Factstream has stopped. Everything is kept in", s.cfg.Data)
 	return nil
+}
+
+// times are those of every supervisor of this process.
+func (s *start) times() supervisor.Options {
+	times := s.Times
+	times.Hurry = s.Hurry
+	times.Tell = func(e supervisor.Event) { tell(s.log, s.out, e) }
+	return times
 }
 
 // ErrNoProgram: the programs were not built, or not all into one directory.
@@ -138,33 +181,37 @@ func find(dir string) (map[string]string, error) {
 }
 
 // environment is what the services are told. Passwords go this way, never by arguments, which all users can read.
-func environment(cfg config.Config, bus *bus, inherited []string) []string {
+func environment(cfg config.Config, bus *bus, from []string) []string {
 	cfg.NATS.URL = bus.url
-	var env []string
+	return append(append(inherited(from), cfg.Environ()...), lifeline.Variable+"="+lifeline.Stdin)
+}
+
+// inherited is what processes take over of an environment: what is not configuration.
+func inherited(environ []string) (env []string) {
 	own := append(config.Variables(), lifeline.Variable)
-	for _, pair := range inherited {
+	for _, pair := range environ {
 		if name, _, _ := strings.Cut(pair, "="); !slices.Contains(own, name) {
 			env = append(env, pair)
 		}
 	}
-	return append(append(env, cfg.Environ()...), lifeline.Variable+"="+lifeline.Stdin)
+	return env
 }
 
-func specs(programs map[string]string, env []string, out *output) ([][]supervisor.Spec, error) {
-	groups := make([][]supervisor.Spec, len(Services))
-	for i, names := range Services {
-		for _, name := range names {
-			writer, err := out.service(name)
+func (s *start) specs(groups [][]process) ([][]supervisor.Spec, error) {
+	specs := make([][]supervisor.Spec, len(groups))
+	for i, group := range groups {
+		for _, p := range group {
+			writer, err := s.out.service(p.name)
 			if err != nil {
 				return nil, err
 			}
-			groups[i] = append(groups[i], supervisor.Spec{
-				Name: name, Path: programs[name], Env: env, Output: writer,
+			specs[i] = append(specs[i], supervisor.Spec{
+				Name: p.name, Path: s.programs[p.program], Env: p.env, Output: writer,
 				Again: []string{"ON_RESTART=continue"}, // a crash is no start of the whole
 			})
 		}
 	}
-	return groups, nil
+	return specs, nil
 }
 
 // tell logs what happened to a service. That one ended by itself is for a person to know.
@@ -245,18 +292,6 @@ func (o *output) close() {
 	for _, file := range o.files {
 		_ = file.Close()
 	}
-}
-
-// freeAddress returns address, with a port that is free in place of port 0. An address that is taken is an error that
-// names who has it, where the system tells.
-func freeAddress(address string) (string, error) {
-	listener, err := net.Listen("tcp", address)
-	if err != nil {
-		return "", portProblem(address, "FACTSTREAM_HTTP", err)
-	}
-	defer listener.Close() //nolint:errcheck // it was only tried
-	host, _, _ := net.SplitHostPort(address)
-	return net.JoinHostPort(host, strconv.Itoa(listener.Addr().(*net.TCPAddr).Port)), nil
 }
 
 // readyWithin is when a person is told what is missing; the waiting goes on.

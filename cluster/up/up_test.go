@@ -17,6 +17,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/factstream/factstream/jetstream/connect"
+	"github.com/factstream/factstream/jetstream/embedded"
 	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/config/testenv"
 	"github.com/factstream/factstream/shared/event"
@@ -42,6 +43,15 @@ func TestAFullDiskIsSaidWithWhatToDo(t *testing.T) {
 	err := enough("/d", leastFree-1, leastFree)
 	require.ErrorIs(t, err, ErrDiskFull)
 	require.EqualError(t, err, "the disk is too full: 255 MiB are free at /d, 256 MiB are needed; make room, or set FACTSTREAM_DATA to a place on another disk")
+
+	dir := t.TempDir()
+	require.EqualValues(t, leastFree, leastFor(dir), "a new notebook is there to be asked")
+	server, err := embedded.Start(t.Context(), embedded.Options{Dir: dir})
+	require.NoError(t, err)
+	server.Shutdown()
+	require.EqualValues(t, leastToRead, leastFor(dir), "what is kept can be read")
+	full := readiness{Reasons: []string{"only 99 MiB are free"}}
+	require.Contains(t, greeting(load(t), &bus{url: "nats://127.0.0.1:4222"}, full), "  trouble   only 99 MiB are free\n")
 }
 
 func TestTheServicesInheritWhatIsNotConfiguration(t *testing.T) {
@@ -72,7 +82,7 @@ func TestTheGatewayIsAskedUntilItIsReady(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if r.URL.Path != "/readyz" || r.Header.Get("Authorization") != "Bearer t0ken" {
+				if r.URL.Path != "/readyz" || r.Header.Get("Authorization") != "Bearer t0ken-of-this-test" {
 					w.WriteHeader(http.StatusUnauthorized)
 					return
 				}
@@ -80,7 +90,7 @@ func TestTheGatewayIsAskedUntilItIsReady(t *testing.T) {
 				_, _ = w.Write([]byte(c.body))
 			}))
 			defer server.Close()
-			cfg := load(t, "FACTSTREAM_HTTP", server.Listener.Addr().String(), "FACTSTREAM_TOKEN", "t0ken")
+			cfg := load(t, "FACTSTREAM_HTTP", server.Listener.Addr().String(), "FACTSTREAM_TOKEN", "t0ken-of-this-test")
 			state, why := askReady(t.Context(), cfg)
 			if c.why == "" {
 				require.Empty(t, why)
@@ -106,12 +116,12 @@ func TestTheGreetingSaysTheModeTheEngineAndWhatToTry(t *testing.T) {
 		state readiness
 		want  []string
 	}{
-		{nil, state("replay", "extractive", ""), []string{"http://127.0.0.1:8080\n", "set TABSTACK_API_KEY", "rules, no language model\n"}},
+		{nil, state("replay", "extractive", ""), []string{"http://127.0.0.1:8080\n", "TABSTACK_API_KEY", "rules, no language model\n"}},
 		{nil, state("live", "ollama", ""), []string{"runs are bought", " ollama\n"}},
 		{nil, state("replay", "ollama", "ollama pull x", "x"), []string{"ollama, but x is missing; ollama pull x"}},
 		{[]string{"OFFLINE", "1"}, state("replay", "extractive", ""), []string{"OFFLINE is set"}},
 		{[]string{"REPLAY_FILE", "a.sse"}, state("replay", "extractive", ""), []string{"a.sse is played"}},
-		{[]string{"FACTSTREAM_HTTP", "0.0.0.0:80", "FACTSTREAM_TOKEN", "hush-token"}, state("replay", "extractive", ""),
+		{[]string{"FACTSTREAM_HTTP", "0.0.0.0:80", "FACTSTREAM_TOKEN", "hush-token-of-this-test"}, state("replay", "extractive", ""),
 			[]string{"http://127.0.0.1:80\n", `-H "Authorization: Bearer $FACTSTREAM_TOKEN"`}},
 		{[]string{"FACTSTREAM_HTTP", "[::1]:80"}, state("replay", "extractive", ""), []string{"http://[::1]:80\n"}},
 	} {

@@ -6,7 +6,7 @@
 #   read.sh from 120             from a sequence
 #   read.sh live                 what comes from now on
 #   read.sh thread ID            one thread
-#   read.sh resume NAME [COUNT]  the next COUNT (100) events after those that NAME has read; the server keeps the position
+#   read.sh resume NAME [COUNT]  the next COUNT (100) events after those that NAME (ext-...) has read; the server keeps the position
 #   read.sh forget NAME          gives up that position
 #
 # All but the last two go on until Ctrl-C; with ONCE=1 they end when they have read what was stored so far.
@@ -15,7 +15,12 @@
 # NATS_USER and NATS_PASSWORD stand in for them.
 set -euo pipefail
 
+command -v nats >/dev/null || { echo "read.sh: the nats command line (natscli) is missing; see https://github.com/nats-io/natscli" >&2; exit 1; }
 data=${DATA:-data}
+if [[ -z ${NATS_URL-} && ! -r $data/address ]]; then # it is there as long as Factstream runs
+  echo "read.sh: no Factstream runs on $data: there is no $data/address; start it (factstream up), or set DATA or NATS_URL" >&2
+  exit 1
+fi
 # In variables, since all users of a machine can read a program's arguments.
 export NATS_URL=${NATS_URL:-$(<"$data/address")}
 export NATS_USER=${NATS_USER:-$(cut -d : -f 1 "$data/credentials/reader")}

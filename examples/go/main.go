@@ -6,7 +6,7 @@
 //	go run . --new                                 live only
 //	go run . --thread ID                           one thread
 //	go run . --cursor FILE                         goes on where it stopped; the position is in the file
-//	go run . --name my-program                     goes on where it stopped; the position is on the server
+//	go run . --name ext-my-program                 goes on where it stopped; the position is on the server
 //	go run . --once                                ends when it has read what was stored so far
 package main
 
@@ -79,7 +79,7 @@ func parse(args []string) (options, error) {
 	flags.BoolVar(&o.fresh, "new", false, "begin with what comes from now on")
 	flags.StringVar(&o.thread, "thread", "", "only this thread")
 	flags.StringVar(&o.cursor, "cursor", "", "keep the position in this file")
-	flags.StringVar(&o.name, "name", "", "keep the position on the server, under this name")
+	flags.StringVar(&o.name, "name", "", "keep the position on the server, under this name, which begins with ext-")
 	flags.BoolVar(&o.once, "once", false, "end when everything stored so far has been read")
 	if err := flags.Parse(args); err != nil {
 		return o, err
@@ -93,7 +93,7 @@ func parse(args []string) (options, error) {
 	if o.url == "" {
 		address, err := os.ReadFile(filepath.Join(*data, "address"))
 		if err != nil {
-			return o, fmt.Errorf("where is the server? %w; give --data or --url", err)
+			return o, fmt.Errorf("no Factstream runs on %s: %w; start it (factstream up), or give --data or --url", *data, err)
 		}
 		o.url = strings.TrimSpace(string(address))
 	}

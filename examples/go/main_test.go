@@ -50,7 +50,7 @@ func (n notebook) read(args ...string) []int {
 	n.t.Helper()
 	o, err := parse(append([]string{"--data", n.data, "--once"}, args...))
 	require.NoError(n.t, err)
-	ctx, cancel := context.WithTimeout(n.t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(n.t.Context(), time.Minute)
 	defer cancel()
 	var out bytes.Buffer
 	require.NoError(n.t, subscribe(ctx, o, &out))
@@ -88,12 +88,12 @@ func TestReadingGoesOnWhereItStopped(t *testing.T) {
 	cursor := filepath.Join(t.TempDir(), "cursor")
 	n.publish("t", "a", "b")
 	require.Equal(t, []int{1, 2}, n.read("--cursor", cursor))
-	require.Equal(t, []int{1, 2}, n.read("--name", "mine"))
+	require.Equal(t, []int{1, 2}, n.read("--name", "ext-mine"))
 	require.Empty(t, n.read("--cursor", cursor))
-	require.Empty(t, n.read("--name", "mine"))
+	require.Empty(t, n.read("--name", "ext-mine"))
 	n.publish("t", "c")
 	require.Equal(t, []int{3}, n.read("--cursor", cursor))
-	require.Equal(t, []int{3}, n.read("--name", "mine"))
+	require.Equal(t, []int{3}, n.read("--name", "ext-mine"))
 
 	text, err := os.ReadFile(cursor)
 	require.NoError(t, err)
@@ -124,7 +124,7 @@ func TestLive(t *testing.T) {
 	require.Eventually(t, func() bool { // until it listens
 		n.publish("t", fmt.Sprint(time.Now().UnixNano()))
 		return out.String() != ""
-	}, 20*time.Second, 50*time.Millisecond)
+	}, time.Minute, 50*time.Millisecond)
 	stop()
 	require.ErrorIs(t, <-done, context.Canceled)
 	require.Greater(t, sequences(t, out.String())[0], 1)
@@ -159,4 +159,12 @@ func TestWrongArguments(t *testing.T) {
 	o, err := parse([]string{"--data", n.data, "--since", "yesterday"})
 	require.NoError(t, err)
 	require.ErrorContains(t, subscribe(t.Context(), o, &lines{}), "yesterday")
+}
+
+func TestWithoutAFactstreamItIsSaidWhatToDo(t *testing.T) {
+	t.Parallel()
+	_, err := parse([]string{"--data", t.TempDir()})
+	require.ErrorIs(t, err, os.ErrNotExist)
+	require.ErrorContains(t, err, "no Factstream runs on")
+	require.ErrorContains(t, err, "start it (factstream up), or give --data or --url")
 }

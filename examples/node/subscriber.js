@@ -7,7 +7,7 @@
 //   node subscriber.js --new                       live only
 //   node subscriber.js --thread ID                 one thread
 //   node subscriber.js --cursor FILE               goes on where it stopped; the position is in the file
-//   node subscriber.js --name my-program           goes on where it stopped; the position is on the server
+//   node subscriber.js --name ext-my-program       goes on where it stopped; the position is on the server
 //   node subscriber.js --once                      ends when it has read what was stored so far
 import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -46,10 +46,20 @@ async function main() {
 }
 
 async function open({ data, url, credentials }) {
+  const servers = url ?? (await address(data));
   const file = credentials ?? join(data, "credentials", "reader");
   const [user, pass] = (await readFile(file, "utf8")).trim().split(":");
-  const servers = url ?? (await readFile(join(data, "address"), "utf8")).trim();
-  return connect({ servers, user, pass, inboxPrefix: INBOX, maxReconnectAttempts: -1, name: "example subscriber" });
+  // The address of a notebook on several servers is theirs, separated by commas; this library wants a list.
+  return connect({ servers: servers.split(","), user, pass, inboxPrefix: INBOX, maxReconnectAttempts: -1, name: "example subscriber" });
+}
+
+// The address is there as long as Factstream runs.
+async function address(data) {
+  try {
+    return (await readFile(join(data, "address"), "utf8")).trim();
+  } catch (error) {
+    throw new Error(`no Factstream runs on ${data}: ${error.message}; start it (factstream up), or give --data or --url`);
+  }
 }
 
 async function subscribe(nc, options) {

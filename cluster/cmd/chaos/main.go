@@ -32,6 +32,9 @@ func run() int {
 	flag.DurationVar(&options.Duration, "duration", time.Minute, "how `long` faults happen; the end takes a while longer")
 	flag.DurationVar(&options.Calm, "calm", 3*time.Minute, "how `long` it may take until everything has settled")
 	flag.BoolVar(&options.Disk, "disk", true, "fill the disk too (on a file system in memory that only root can mount)")
+	flag.BoolVar(&options.Cluster, "cluster", false, "three servers of the bus and two gateways")
+	flag.IntVar(&options.Load.Threads, "threads", 0, "instead of everything by chance, research so `many` threads while the servers are killed one after the other")
+	flag.DurationVar(&options.Load.Every, "every", 10*time.Second, "how `long` from one of these kills to the next")
 	flag.StringVar(&options.Bin, "bin", filepath.Dir(self), "`directory` of the programs")
 	flag.StringVar(&options.Dir, "dir", "", "`directory` for data and logs (a temporary one, removed when all is well)")
 	flag.BoolVar(&keep, "keep", false, "keep the temporary directory")
@@ -56,11 +59,23 @@ func run() int {
 	}
 	show(report)
 	if len(report.Findings) > 0 {
-		fmt.Printf("\n%d findings; make chaos SEED=%d DURATION=%s repeats the script; data and logs are in %s\n", len(report.Findings), options.Seed, options.Duration, options.Dir)
+		fmt.Printf("\n%d findings; %s repeats the script; data and logs are in %s\n", len(report.Findings), again(options), options.Dir)
 		return 1
 	}
-	fmt.Printf("\nNothing was lost, nothing was paid twice. make chaos SEED=%d DURATION=%s repeats the script.\n", options.Seed, options.Duration)
+	fmt.Printf("\nNothing was lost, and nothing that was kept was paid for twice. %s repeats the script.\n", again(options))
 	return 0
+}
+
+// again is the command that makes the same script.
+func again(o chaos.Options) string {
+	if o.Load.Threads > 0 { // which make does not offer
+		return fmt.Sprintf("bin/chaos -seed %d -duration %s -cluster=%t -threads %d -every %s", o.Seed, o.Duration, o.Cluster, o.Load.Threads, o.Load.Every)
+	}
+	command := fmt.Sprintf("make chaos SEED=%d DURATION=%s", o.Seed, o.Duration)
+	if o.Cluster {
+		command += " CLUSTER=1"
+	}
+	return command
 }
 
 func show(r chaos.Report) {
@@ -79,7 +94,8 @@ func show(r chaos.Report) {
 		fmt.Printf("ended by itself: %s\n", end)
 	}
 	fmt.Printf("%d events, %d threads, %d runs, %d credits; %d calls, %d whole; %d dead letters\n", r.Events, r.Threads, r.Runs, r.Spent, r.Calls.Calls, r.Calls.Whole, r.Dead)
-	fmt.Printf("%d whole answers were bought again because of a fault; %d calls were open while that of a stopped process was\n", r.Rebought, r.Overlaps)
+	fmt.Printf("answers that a fault destroyed before they could be kept, and that were bought again: %d\n", r.Rebought)
+	fmt.Printf("calls made while a stopped process still held one: %d\n", r.Overlaps)
 	for _, finding := range r.Findings {
 		fmt.Printf("WRONG: %s\n", finding)
 	}

@@ -46,8 +46,9 @@ or the server of NATS_URL while it has no notebook and nothing is connected to i
 const verifyUsage = `Usage: factstream verify [FILE] [flags of factstream up]
 
 Compares the event stream with notebook.db, notebook.db with a fresh fold of the
-stream, every artifact with its hash and, when a backup is named, the stream with
-that. Every difference is named; the exit code is 1 when there is any.
+stream, every artifact with its hash and, when a backup is named, the stream and
+the settings with that. Every difference is named; the exit code is 1 when there
+is any. Keys are compared when the backup has them, and not shown.
 `
 
 // job is one of the commands that look at a notebook from beside.
@@ -56,6 +57,18 @@ type job struct {
 	file           string
 	log            zerolog.Logger
 	stdout, stderr io.Writer
+}
+
+// use opens the place of the notebook and what is kept there beside the streams. The caller closes the place.
+func (j job) use(ctx context.Context) (p *place.Place, open backup.Place, err error) {
+	if p, err = place.Use(ctx, j.cfg, j.log); err != nil {
+		return nil, open, err
+	}
+	if open, err = p.Open(ctx); err != nil {
+		p.Close()
+		return nil, open, err
+	}
+	return p, open, nil
 }
 
 // runJob reads the command line and runs a job until it is done or Ctrl-C. flags are its own ones, which are true when they are given.
@@ -121,23 +134,25 @@ func runBackup(args []string, stdout, stderr io.Writer) int {
 	var withKeys, force bool
 	flags := map[string]*bool{"with-keys": &withKeys, "force": &force}
 	return runJob("backup", backupUsage, args, flags, true, stdout, stderr, func(ctx context.Context, j job) (int, error) {
-		p, err := place.Use(ctx, j.cfg, j.log)
-		if err != nil {
-			return exitFailed, err
-		}
-		defer p.Close()
-		open, err := p.Open(ctx)
-		if err != nil {
-			return exitFailed, err
-		}
-		m, err := backup.Write(ctx, open, j.file, backup.Options{WithKeys: withKeys, Force: force, Now: time.Now, Progress: progress(j.stderr, "backup")})
+		var m backup.Manifest
+		var name string
+		err := patiently(ctx, lookFor, lookPause, j.stderr, func() error { // a backup is in its place whole or not at all
+			p, open, err := j.use(ctx)
+			if err != nil {
+				return err
+			}
+			defer p.Close()
+			name = p.Name
+			m, err = backup.Write(ctx, open, j.file, backup.Options{WithKeys: withKeys, Force: force, Now: time.Now, Progress: progress(j.stderr, "backup")})
+			return err
+		})
 		if errors.Is(err, backup.ErrExists) {
 			err = fmt.Errorf("%w; --force replaces it", err)
 		}
 		if err != nil {
 			return exitFailed, err
 		}
-		fmt.Fprintf(j.stdout, "Backup of %s in %s: %s of %s up to sequence %d, %s (%s), %s of trail.\n", p.Name, j.file, count(m.Counts.Events, "event"),
+		fmt.Fprintf(j.stdout, "Backup of %s in %s: %s of %s up to sequence %d, %s (%s), %s of trail.\n", name, j.file, count(m.Counts.Events, "event"),
 			count(m.Counts.Threads, "thread"), m.LastSequence, count(m.Counts.Artifacts, "artifact"), size(m.Counts.ArtifactBytes), count(m.Counts.Trail, "event"))
 		if m.Keys {
 			fmt.Fprintln(j.stdout, "THE FILE HOLDS THE SAVED API KEYS IN CLEAR TEXT: keep it as you would keep them.")
@@ -174,7 +189,7 @@ func runRestore(args []string, stdout, stderr io.Writer) int {
 			return exitFailed, err
 		}
 		defer p.Close()
-		bus := topology.Options{Replicas: j.cfg.NATS.Replicas, AckWait: j.cfg.AckWait, LeaseTTL: j.cfg.LeaseTTL}
+		bus := topology.Options{Replicas: p.Replicas(), AckWait: j.cfg.AckWait, LeaseTTL: j.cfg.LeaseTTL}
 		if err := backup.Prepare(ctx, p.JS, bus); err != nil {
 			return exitFailed, fmt.Errorf("cannot restore into %s: %w", p.Name, err)
 		}

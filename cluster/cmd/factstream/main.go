@@ -3,19 +3,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"runtime"
 	"runtime/debug"
-	"slices"
 	"syscall"
 
 	"github.com/factstream/factstream/cluster/up"
-	"github.com/factstream/factstream/shared/config"
 )
 
 // version is set by the linker in releases.
@@ -25,6 +21,8 @@ const usage = `Factstream, a research notebook on your own machine.
 
   factstream up [flags]    start everything, print where it is, stop with Ctrl-C
   factstream up --help     every flag and environment variable
+  factstream up-cluster    the same with three NATS servers and two of every
+                           service: any one process may be lost
   factstream faults        the points at which a test can end, stop, delay or fail
                            a service, and how
   factstream backup FILE   the whole notebook into one file, also while it runs
@@ -56,6 +54,10 @@ func run(args []string, stdout, stderr io.Writer) int {
 	switch command {
 	case "up":
 		return runUp(args, stdout, stderr)
+	case "up-cluster":
+		return runUpCluster(args, stdout, stderr)
+	case up.MemberCommand: // a process of up-cluster; not in the usage
+		return runMember(args, stderr)
 	case "bus": // for harnesses that end the bus alone; not in the usage, since up holds one
 		return runBus(args, stdout, stderr)
 	case "faults":
@@ -78,41 +80,6 @@ func run(args []string, stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "factstream: there is no command %q\n\n%s", command, usage)
 	}
 	return exitUsage
-}
-
-func runUp(args []string, stdout, stderr io.Writer) int {
-	verbose := false
-	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
-		is := arg == "--verbose" || arg == "-verbose"
-		verbose = verbose || is
-		return is
-	})
-	cfg, err := config.Load(args, os.Getenv, "factstream up")
-	if errors.Is(err, config.ErrHelp) {
-		fmt.Fprint(stdout, config.Help("factstream up"), "\nThe terminal\n",
-			config.HelpEntry("--verbose", "(no variable)", "show every line of the logs, not only warnings and errors"))
-		return exitStopped
-	}
-	if err != nil {
-		fmt.Fprintf(stderr, "factstream: the configuration is not usable\n%v\n", err)
-		return exitUsage
-	}
-	self, err := os.Executable()
-	if err != nil {
-		fmt.Fprintf(stderr, "factstream: where is this program? %v\n", err)
-		return exitFailed
-	}
-	ctx, hurry, stop := signals()
-	defer stop()
-	err = up.Run(ctx, up.Options{
-		Config: cfg, Bin: filepath.Dir(self), Environ: os.Environ(), Verbose: verbose,
-		Out: stdout, Err: stderr, Hurry: hurry,
-	})
-	if err != nil && ctx.Err() == nil {
-		fmt.Fprintf(stderr, "factstream: %v\n", err)
-		return exitFailed
-	}
-	return exitStopped
 }
 
 // signals ends ctx at the first of Ctrl-C, SIGTERM and the terminal's end, and closes hurry at the second.

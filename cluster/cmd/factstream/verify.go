@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/factstream/factstream/cluster/place"
 	"github.com/factstream/factstream/jetstream/projector"
 	"github.com/factstream/factstream/services/gateway/projection"
 	"github.com/factstream/factstream/shared/backup"
@@ -27,30 +26,9 @@ func runVerify(args []string, stdout, stderr io.Writer) int {
 			}
 			defer file.Close() //nolint:errcheck // only read
 		}
-		p, err := place.Use(ctx, j.cfg, j.log)
-		if err != nil {
+		v := verification{job: j, file: file}
+		if err := patiently(ctx, lookFor, lookPause, j.stderr, func() error { return v.settle(ctx) }); err != nil {
 			return exitFailed, err
-		}
-		defer p.Close()
-		open, err := p.Open(ctx)
-		if err != nil {
-			return exitFailed, err
-		}
-		v := verification{job: j, place: open, file: file, name: p.Name}
-		for try := 1; ; try++ {
-			if err := v.look(ctx); err != nil {
-				return exitFailed, err
-			}
-			if len(v.differences) == 0 || try == verifyTries {
-				break
-			}
-			moved, err := v.stream.Moved(ctx)
-			if err != nil {
-				return exitFailed, err
-			}
-			if !moved {
-				break
-			}
 		}
 		return v.say(), nil
 	})
@@ -65,6 +43,27 @@ type verification struct {
 
 	stream                       backup.Snapshot
 	compared, notes, differences []string
+}
+
+// settle looks until nothing differs, or nothing moved meanwhile that it may come of.
+func (v *verification) settle(ctx context.Context) error {
+	p, open, err := v.use(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.Close()
+	v.place, v.name = open, p.Name
+	for try := 1; ; try++ {
+		if err := v.look(ctx); err != nil {
+			return err
+		}
+		if len(v.differences) == 0 || try == verifyTries {
+			return nil
+		}
+		if moved, err := v.stream.Moved(ctx); err != nil || !moved {
+			return err
+		}
+	}
 }
 
 func (v *verification) look(ctx context.Context) (err error) {
@@ -159,7 +158,12 @@ func (v *verification) backup(ctx context.Context) error {
 		return err
 	}
 	v.take(names)
-	v.compared = append(v.compared, fmt.Sprintf("backup       %d events of %s, made %s", r.Compared, v.job.file, m.Created.Format("2006-01-02 15:04:05 MST")))
+	saved, err := v.stream.CompareSettings(ctx, v.place.Settings, v.file)
+	if err != nil {
+		return err
+	}
+	v.take(saved)
+	v.compared = append(v.compared, fmt.Sprintf("backup       %d events and the settings of %s, made %s", r.Compared, v.job.file, m.Created.Format("2006-01-02 15:04:05 MST")))
 	return nil
 }
 
