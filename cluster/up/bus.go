@@ -50,7 +50,7 @@ const (
 func openBus(ctx context.Context, cfg config.Config, log zerolog.Logger) (_ *bus, err error) {
 	b := &bus{url: cfg.NATS.URL}
 	if cfg.NATS.URL.Set() {
-		b.release, err = lockDirectory(cfg.Data)
+		b.release, err = embedded.Lock(cfg.Data)
 	} else {
 		err = b.embed(ctx, cfg, log)
 	}

@@ -6,7 +6,6 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"syscall"
 
 	"github.com/factstream/factstream/jetstream/embedded"
 	"github.com/factstream/factstream/shared/config"
@@ -90,33 +89,4 @@ func portProblem(address, variable string, err error) error {
 		}
 	}
 	return fmt.Errorf("%w: %s listens on %s; stop it, or set %s to another", ErrPortInUse, who, address, variable)
-}
-
-// lockDirectory holds dir as the embedded server does, by the same file, when the bus is elsewhere: the gateway's files
-// are below it too. It returns *embedded.LockedError when another process holds it. The lock ends with the process.
-func lockDirectory(dir string) (release func(), err error) {
-	file, err := os.OpenFile(dir+"/lock", os.O_RDWR|os.O_CREATE, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("lock the data directory: %w", err)
-	}
-	if err := syscall.Flock(int(file.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
-		text := make([]byte, 20)
-		n, _ := file.Read(text)
-		_ = file.Close()
-		pid := 0
-		_, _ = fmt.Sscanf(string(text[:n]), "%d", &pid)
-		if errors.Is(err, syscall.EWOULDBLOCK) {
-			return nil, &embedded.LockedError{Dir: dir, PID: pid}
-		}
-		return nil, fmt.Errorf("lock the data directory: %w", err)
-	}
-	err = file.Truncate(0)
-	if err == nil {
-		_, err = fmt.Fprintln(file, os.Getpid())
-	}
-	if err != nil {
-		_ = file.Close()
-		return nil, fmt.Errorf("lock the data directory: %w", err)
-	}
-	return func() { _ = file.Close() }, nil
 }

@@ -124,7 +124,7 @@ func (s *servers) close() {
 // are one line for a person.
 func (s *start) openServers(ctx context.Context, gateways []string) (_ *bus, err error) {
 	b := &bus{}
-	if b.release, err = lockDirectory(s.cfg.Data); err != nil {
+	if b.release, err = embedded.Lock(s.cfg.Data); err != nil {
 		return nil, explain(err, s.cfg)
 	}
 	defer func() {

@@ -75,6 +75,17 @@ func holder(f io.Reader) int {
 
 func (l *lock) release() { _ = l.file.Close() }
 
+// Lock holds dir as a server in this process does, for who keeps files there while the
+// server is elsewhere. It returns *LockedError when another process holds it. The lock
+// ends with release, or with the process.
+func Lock(dir string) (release func(), err error) {
+	l, err := acquire(dir)
+	if err != nil {
+		return nil, err
+	}
+	return l.release, nil
+}
+
 // checkFormat reads the format number of dir, writes it into a new directory,
 // and returns an error that wraps ErrNewerFormat if it is not known yet.
 func checkFormat(dir string) error {
