@@ -56,7 +56,8 @@ chaos: build ## break a notebook by SEED for DURATION (60s; CLUSTER=1)
 chaos-short: ## the same for 40 s with seed 1
 	@$(MAKE) --no-print-directory chaos SEED=1 DURATION=40s
 
-lint: need-go need-gcc $(TOOLS)/staticcheck ## gofmt, go vet, staticcheck
+lint: need-go need-gcc $(TOOLS)/staticcheck ## gofmt, go mod tidy, go vet, staticcheck
+	@for m in $(MODULES); do (cd $$m && GOWORK=off go mod tidy -diff) || { echo "$$m: run 'GOWORK=off go mod tidy' there."; exit 1; }; done
 	@unformatted=$$(gofmt -l $(MODULES)); \
 	 if [[ -n "$$unformatted" ]]; then echo "gofmt would change:"; echo "$$unformatted"; exit 1; fi
 	@go vet $(TAGS),$(OPTIONAL) $(PACKAGES)
