@@ -16,6 +16,7 @@ type wordBeforeStop struct {
 	nextStopped bool   // a full stop follows next
 	first       bool   // word is the first of its sentence, or after a colon
 	second      bool   // a single small letter with its own stop stands before word
+	unit        bool   // word ends a unit of measure
 }
 
 // stopOfWord reports whether the stop belongs to the word, so that the sentence goes on. Where an abbreviation may as
@@ -33,6 +34,8 @@ func stopOfWord(w wordBeforeStop) bool {
 			return true
 		case w.first || w.second || utf8.RuneCountInString(w.next) == 1 && w.nextStopped:
 			return true
+		case w.unit: // "900 Wh/L. Samsung says", "25 °C. Cells"
+			return false
 		}
 		return (unicode.IsUpper(initial) || lower == "v") && !begins
 	case neverLast[lower]:

@@ -336,6 +336,7 @@ func (r *reader) abbreviates(start, i, next int) bool {
 		first:       r.first == from || r.at(from-1) == ' ' && r.at(from-2) == ':',
 		// "z. B.", "d. h.": the second half of an abbreviation written with a space.
 		second: r.at(from-1) == ' ' && r.at(from-2) == '.' && unicode.IsLower(r.at(from-3)) && !isWordRune(r.at(from-4)),
+		unit:   strings.ContainsRune("/°·", r.at(from-1)),
 	})
 }
 

@@ -32,6 +32,9 @@ func TestSentencesEndWhereAReaderWouldEndThem(t *testing.T) {
 		"It happened in 2024.| The rest is known.| There were 12.| Then none.",
 		"Am 3. März 2024 begann es.| Im 19. Jahrhundert war es anders.| Am 5. 3. 2024 endete es.",
 		"The steps are: 1. Heat the cell.| 2. Cool it down.",
+		// Units of one letter.
+		"It stores 900 Wh/L. |Samsung doubts it.| It was 25 °C. |Cells froze.| It takes 5 N·m. |Bolts hold.",
+		"In 2024 J. Smith measured it.| In 2025 A. Jones did.",
 		// Abbreviations and names.
 		"Use e.g. Lithium or i.e. Sodium, approx. 5 g, vs. Iron.| Done.",
 		"Es waren 9,6 Mio. Fahrgäste und 12 Mrd. Euro.| Kosten: 3 Mio.| Die Zahl steigt.",

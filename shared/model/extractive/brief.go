@@ -30,7 +30,7 @@ func brief(task model.BriefTask) model.BriefReply {
 	for _, d := range task.Disputes {
 		disputed[d.A], disputed[d.B] = true, true
 	}
-	settled := slices.DeleteFunc(slices.Clone(task.Facts), func(f model.BriefFact) bool { return disputed[f.N] })
+	settled := undisputed(task.Facts, disputed)
 	p := phrasesFor(task.Question)
 	reply.Findings = findings(settled)
 	for _, d := range task.Disputes {
@@ -43,12 +43,47 @@ func brief(task model.BriefTask) model.BriefReply {
 	return reply
 }
 
+// undisputed are the facts that nothing is said against. A sentence that a fact leans on and that is the claim of a disputed one is left
+// out; a fact that cannot be read without it is left out too, since it would state as settled what is not.
+func undisputed(facts []model.BriefFact, disputed map[int]bool) []model.BriefFact {
+	var against []string
+	for _, f := range facts {
+		if sentences := text.Sentences(f.Statement); disputed[f.N] && len(sentences) > 0 {
+			against = append(against, sentences[len(sentences)-1].Text)
+		}
+	}
+	inDispute := func(s text.Sentence) bool {
+		return slices.ContainsFunc(against, func(claim string) bool { return strings.Contains(claim, s.Text) || strings.Contains(s.Text, claim) })
+	}
+	var settled []model.BriefFact
+	for _, f := range facts {
+		if disputed[f.N] {
+			continue
+		}
+		sentences := text.Sentences(f.Statement)
+		keep := sentences
+		for i, s := range sentences {
+			if inDispute(s) {
+				keep = sentences[i+1:]
+			}
+		}
+		if len(keep) < len(sentences) {
+			if len(keep) == 0 || leaning(keep[0].Text, read(keep[0].Text)) == before {
+				continue
+			}
+			f.Statement = f.Statement[keep[0].Start:]
+		}
+		settled = append(settled, f)
+	}
+	return settled
+}
+
 func findings(settled []model.BriefFact) []model.BriefSentence {
 	out := []model.BriefSentence{}
 next:
 	for _, f := range settled {
 		for i := range out {
-			if relation, _ := judge(out[i].Text, f.Statement); relation == model.Duplicate {
+			if same(out[i].Text, f.Statement) {
 				out[i].Facts = append(out[i].Facts, f.N)
 				continue next
 			}

@@ -12,11 +12,11 @@ import (
 	"github.com/factstream/factstream/shared/text"
 )
 
-// distill makes a fact of every sentence that cites a page of the task and states something. The sentence is taken as it is, without
-// its marks and without a connective at its beginning. One that leans on the sentence before ("It", "the company", "at the same time")
-// gets the name that it stands for, where that is plain, and else that sentence before it; a row of a table gets the names of its
-// columns; what begins a section and leans on nothing gets the section's heading. A fact names all the sentences it was made of, and the
-// page that its own mark names.
+// distill makes a fact of every sentence that cites a page of the task and states something, and of every claim of a sentence that joins
+// several (see parts). The sentence is taken as it is, without its marks and without a connective at its beginning. One that leans on the
+// sentence before ("It", "the company", "at the same time") gets the name that it stands for, where that is plain, and else that sentence
+// before it; a row of a table gets the names of its columns; what begins a section and leans on nothing gets the section's heading. A
+// fact names all the sentences it was made of, and the page that its own mark names.
 func distill(task model.DistillTask) model.DistillReply {
 	pages := map[int]model.Page{}
 	for _, p := range task.Pages {
@@ -25,26 +25,44 @@ func distill(task model.DistillTask) model.DistillReply {
 	r := readReport(task.Sentences)
 	common := newSalience(task.Question, r.claims)
 	reply := model.DistillReply{Facts: []model.DistillFact{}}
-	for i, s := range task.Sentences {
-		cited := citedPages(s, pages)
+	for i := range task.Sentences {
+		parts := r.parts(i)
+		facts, ok := r.facts(i, parts, pages, common)
+		if !ok && len(parts) > 1 {
+			facts, _ = r.facts(i, r.undivided(i), pages, common)
+		}
+		reply.Facts = append(reply.Facts, facts...)
+	}
+	return reply
+}
+
+// facts makes the facts of sentence i, which is divided into parts. It is not ok if one of the cited parts states none.
+func (r report) facts(i int, parts []part, pages map[int]model.Page, common salience) (facts []model.DistillFact, ok bool) {
+	r, ok = r.with(i, parts), true
+	for k, p := range parts {
+		cited := citedPages(p.Numbered, pages)
 		if len(cited) == 0 {
 			continue
 		}
-		made, ok := r.statement(i)
-		if !ok {
+		made, stated := r.statement(i + k)
+		if !stated {
+			ok = false
 			continue
 		}
-		fact := model.DistillFact{Statement: made.text, Sentences: made.from}
-		page := responsible(r.claims[i], cited)
+		if named, fits := r.underHeading(i+k, made.text); p.titled && fits {
+			made = named
+		}
+		fact := model.DistillFact{Statement: made.text, Sentences: slices.Compact(made.from)}
+		page := responsible(r.claims[i+k], cited)
 		if page > 0 {
 			fact.Page = &page
 		}
 		c := read(made.text)
-		fact.Confidence = confidence(c, len(cited), page > 0, len(made.from) > 1)
-		fact.Tags = withSection(common.tags(c), r.section(i))
-		reply.Facts = append(reply.Facts, fact)
+		fact.Confidence = confidence(c, len(cited), page > 0, len(fact.Sentences) > 1)
+		fact.Tags = withSection(common.tags(c), r.section(i+k))
+		facts = append(facts, fact)
 	}
-	return reply
+	return facts, ok
 }
 
 // report is the sentences of a task, taken apart.
@@ -108,6 +126,9 @@ func (r report) statement(i int) (m made, ok bool) {
 	if name, end := r.referent(i, c); name != "" {
 		return made{text: name + s[end:], from: []int{r.sentences[i-1].N, r.sentences[i].N}}, true
 	}
+	if m, ok = r.renamed(i, s); ok && lean == inside {
+		return m, true
+	}
 	if m, ok = r.joined(i, s); ok {
 		return m, true
 	}
@@ -119,12 +140,17 @@ func (r report) statement(i int) (m made, ok bool) {
 
 // follows reports whether sentence i comes directly after a sentence of running text.
 func (r report) follows(i int) bool {
-	return i > 0 && r.sentences[i-1].N == r.sentences[i].N-1 && !block(r.sentences[i-1].Text) && len(r.claims[i-1].terms) > 0
+	return i > 0 && r.adjacent(i) && !block(r.sentences[i-1].Text) && len(r.claims[i-1].terms) > 0
+}
+
+// adjacent reports whether sentence i comes directly after the one before, or both are parts of one.
+func (r report) adjacent(i int) bool {
+	return r.sentences[i-1].N == r.sentences[i].N-1 || r.sentences[i-1].N == r.sentences[i].N
 }
 
 // unfinished reports whether the sentence before ends with an abbreviation after a number ("12 Mio."), so that it goes on in sentence i.
 func (r report) unfinished(i int) bool {
-	if !r.follows(i) {
+	if !r.follows(i) || r.sentences[i-1].N == r.sentences[i].N {
 		return false
 	}
 	fields := strings.Fields(r.plain[i-1])
@@ -150,7 +176,7 @@ func (r report) referent(i int, c *claim) (name string, end int) {
 	if !possessive && !subject && !general {
 		return "", 0
 	}
-	if name = leadingName(r.plain[i-1]); name == "" {
+	if name = leadingName(r.plain[i-1]); name == "" || general && !fits(c.terms[1], name) {
 		return "", 0
 	}
 	end = first.end
@@ -161,6 +187,55 @@ func (r report) referent(i int, c *claim) (name string, end int) {
 		name += "'s"
 	}
 	return name, end
+}
+
+// fits reports whether a noun can stand for a name: "the institute" for one that has the word, "the company" for one that has no other
+// such word. "The maker" or "the authority" may be somebody else than the name before.
+func fits(noun term, name string) bool {
+	lex, company := words(), words().is("company", noun.low, noun.stem)
+	for _, w := range wordsOf(name) {
+		switch stem := stem(w.low); {
+		case w.low == noun.low || stem == noun.stem:
+			return true
+		case lex.is("general", w.low, stem) && !lex.is("company", w.low, stem) || lex.is("method", w.low, stem):
+			company = false
+		}
+	}
+	return company
+}
+
+// renamed puts what the sentence before is about for "these" in sentence i, where the noun is the same: "with these cells" after
+// "Auralith's prototype cells reach ...".
+func (r report) renamed(i int, s string) (m made, ok bool) {
+	if !r.follows(i) {
+		return m, false
+	}
+	earlier, from := r.plain[i-1], []int{r.sentences[i-1].N, r.sentences[i].N}
+	if name, end := r.referent(i-1, r.claims[i-1]); name != "" {
+		earlier, from = name+earlier[end:], append([]int{r.sentences[i-2].N}, from...)
+	}
+	said := wordsOf(earlier)
+	verb, fields := said.verb("en"), strings.Fields(earlier)
+	if verb < 1 || verb > 5 || len(fields) != len(said) || pronouns[said[0].low] || possessives[said[0].low] || numerals[said[0].low] || said[0].number {
+		return m, false
+	}
+	subject, noun := strings.Join(fields[:verb], " "), said[verb-1].low
+	if strings.ContainsAny(subject, ",;:()") {
+		return m, false
+	}
+	if determiners[said[0].low] {
+		subject = strings.ToLower(subject[:1]) + subject[1:]
+	}
+	for _, these := range []string{" these " + noun, " those " + noun} {
+		before, after, found := strings.Cut(s, these)
+		next, _ := utf8.DecodeRuneInString(after)
+		if !found || unicode.IsLetter(next) || strings.Contains(after, " these ") {
+			continue
+		}
+		m = made{text: before + " " + subject + after, from: from}
+		return m, utf8.RuneCountInString(m.text) <= maxJoined
+	}
+	return m, false
 }
 
 // What a statement made of several sentences may have at most, so that it is still one claim to read.
@@ -200,7 +275,7 @@ func between(s string) string {
 
 // heading returns the index of the heading that sentence i stands under, -1 if there is none.
 func (r report) heading(i int) int {
-	for k := i - 1; k >= 0 && r.sentences[k].N == r.sentences[k+1].N-1; k-- {
+	for k := i - 1; k >= 0 && r.adjacent(k+1); k-- {
 		if t := strings.TrimSpace(r.sentences[k].Text); strings.HasPrefix(t, "#") && !strings.Contains(t, " | ") {
 			return k
 		}
@@ -354,6 +429,8 @@ func fitness(markdown, plain string, c *claim) fit {
 		return unfit
 	case n >= least:
 		return whole
+	case n >= 2 && firm && wordsOf(plain).verb("en") > 0:
+		return whole // "Talmo sold 900 pumps"
 	case n >= 2 && firm:
 		return fragment
 	}
@@ -383,7 +460,7 @@ func leaning(s string, c *claim) lean {
 	}
 	first := c.terms[0]
 	switch {
-	case words().is("dangling", first.low, first.low), generalSubject(c), pointsBack(c):
+	case words().is("dangling", first.low, first.low) && !bothOf(c), generalSubject(c), pointsBack(c), thisFell(s):
 		return before
 	case c.has(func(t term) bool {
 		return t.low == "these" || t.low == "those" && !c.before(t, "who", "that", "of", "in", "with", "which")
@@ -391,6 +468,22 @@ func leaning(s string, c *claim) lean {
 		return inside
 	}
 	return standing
+}
+
+// thisFell reports whether "this" alone is the subject near the beginning: "In the coldest week this fell to 2.4".
+func thisFell(s string) bool {
+	p := wordsOf(s)
+	for k := 1; k+1 < len(p) && k < 6; k++ {
+		if p[k].low == "this" && p[k-1].low != "that" && !p[k].ends && p[k+1].inflected() {
+			return true
+		}
+	}
+	return false
+}
+
+// bothOf reports whether a claim begins with "both X and Y", which names the two.
+func bothOf(c *claim) bool {
+	return c.terms[0].low == "both" && slices.ContainsFunc(c.terms[:min(len(c.terms), 6)], func(t term) bool { return t.low == "and" })
 }
 
 // before reports whether one of the words stands directly after term t.
@@ -401,7 +494,18 @@ func (c *claim) before(t term, next ...string) bool {
 
 // generalSubject reports whether a claim begins with "the company" or another noun for a name that was given before.
 func generalSubject(c *claim) bool {
-	return len(c.terms) > 1 && definite[c.terms[0].low] && words().is("general", c.terms[1].low, c.terms[1].stem) && !c.before(c.terms[1], "of", "that", "which", "von", "de", "du", "del", "des", "der") && !c.terms[1].name && !possessive(c.terms[1])
+	return len(c.terms) > 1 && definite[c.terms[0].low] && words().is("general", c.terms[1].low, c.terms[1].stem) && !c.before(c.terms[1], "of", "that", "which", "von", "de", "du", "del", "des", "der") && !c.terms[1].name && !possessive(c.terms[1]) && !c.owns(c.terms[1]) && !c.placed(c.terms[1])
+}
+
+// owns reports whether a term is a plural with the apostrophe of a possessor: "the manufacturers' brochures".
+func (c *claim) owns(t term) bool {
+	return strings.HasSuffix(t.low, "s") && (strings.HasPrefix(c.text[t.end:], "'") || strings.HasPrefix(c.text[t.end:], "’"))
+}
+
+// placed reports whether a place follows a term, so that it tells which one is meant: "the plant in Moss".
+func (c *claim) placed(t term) bool {
+	i := slices.IndexFunc(c.terms, func(u term) bool { return u.start == t.start })
+	return i+2 < len(c.terms) && (c.terms[i+1].low == "in" || c.terms[i+1].low == "at" || c.terms[i+1].low == "near") && c.terms[i+2].name
 }
 
 var definite = wordSet("the der die das le la les l el los las il lo i gli o a os as")
@@ -417,11 +521,15 @@ func pointsBack(c *claim) bool {
 	return false
 }
 
-// leadingName returns the proper name that a sentence begins with: two or more capitalised words. One word alone may be any word.
+// leadingName returns the proper name that a sentence begins with: two or more capitalised words. One word alone may be any word, and
+// of two names joined by "and" neither stands for both.
 func leadingName(s string) string {
 	var name []string
 	for _, w := range strings.Fields(s) {
 		r, _ := utf8.DecodeRuneInString(w)
+		if w == "and" || w == "or" || w == "&" || w == "und" || w == "et" || w == "y" {
+			return ""
+		}
 		if !unicode.IsUpper(r) || len(name) == 0 && articleWords[strings.ToLower(w)] || strings.HasSuffix(w, "'s") || strings.HasSuffix(w, "’s") {
 			break
 		}
@@ -436,8 +544,12 @@ func leadingName(s string) string {
 	return strings.Join(name, " ")
 }
 
+// capital begins a text with a capital, unless its first word is written with one inside: iPhone, mRNA.
 func capital(s string) string {
 	r, n := utf8.DecodeRuneInString(s)
+	if first, _, _ := strings.Cut(s, " "); strings.ContainsFunc(first[min(n, len(first)):], unicode.IsUpper) {
+		return s
+	}
 	return string(unicode.ToUpper(r)) + s[n:]
 }
 
@@ -567,7 +679,7 @@ func (c *claim) names() []string {
 	last := -2
 	for i, t := range c.terms {
 		r, _ := utf8.DecodeRuneInString(t.raw)
-		lead := i == 0 && unicode.IsUpper(r) && t.kind == content && len(c.terms) > 1 && c.terms[1].name // "Nordvik Institute measured"
+		lead := i == 0 && unicode.IsUpper(r) && t.kind == content && !definite[t.low] && len(c.terms) > 1 && c.terms[1].name // "Nordvik Institute measured"
 		if !t.name && !lead || t.glyph || t.kind != content {
 			continue
 		}

@@ -59,6 +59,11 @@ func TestDistillTakesOnlySentencesThatStandAlone(t *testing.T) {
 		{"a note", "Note that the Halden mill employs 320 people [1].", "The Halden mill employs 320 people."},
 		{"a reference", "See also the history of the mill [1].", ""},
 		{"a fragment", "Halden mill [1].", ""},
+		{"short, but a sentence", "Talmo sold 900 pumps [1].", "Talmo sold 900 pumps."},
+		{"a possessor", "The manufacturers' brochures promise 4.2 or more [1].", "The manufacturers' brochures promise 4.2 or more."},
+		{"a place that tells which", "The plant in Moss employs 320 people [1].", "The plant in Moss employs 320 people."},
+		{"both of two", "Both Talmo and Ystad sell heat pumps [1].", "Both Talmo and Ystad sell heat pumps."},
+		{"German, its connective stays", "Allerdings fehlen dem Werk in Emden 40 Wagen [1].", "Allerdings fehlen dem Werk in Emden 40 Wagen."},
 		{"an introduction", "The mill has the following owners [1]:", ""},
 		{"German", "Das Werk in Emden beschäftigt 320 Menschen [1].", "Das Werk in Emden beschäftigt 320 Menschen."},
 		{"German, pointing back", "Dieses Werk beschäftigt 320 Menschen [1].", ""},
@@ -117,7 +122,16 @@ func TestDistillPutsTheSentenceBeforeWhereItIsNeeded(t *testing.T) {
 		{"two sentences back", []string{"Two dryers stand in the mill.", "They use 40 kW each.", "This costs 9 euros an hour."},
 			"Two dryers stand in the mill. They use 40 kW each. This costs 9 euros an hour.", []int{1, 2, 3}},
 		{"the name of the sentence before", []string{"Halden Paper owns the mill.", "Its dryers use 40 kW each.", "Fuel for these dryers costs 9 euros an hour."},
-			"Halden Paper's dryers use 40 kW each. Fuel for these dryers costs 9 euros an hour.", []int{1, 2, 3}},
+			"Fuel for Halden Paper's dryers costs 9 euros an hour.", []int{1, 2, 3}},
+		{"what the sentence before is about", []string{"The two dryers use 40 kW each.", "A farm in Moss dries hops with these dryers."}, "A farm in Moss dries hops with the two dryers.", []int{1, 2}},
+		{"these of another thing", []string{"Halden Paper owns two dryers.", "A farm in Moss dries hops with these dryers."},
+			"Halden Paper owns two dryers. A farm in Moss dries hops with these dryers.", []int{1, 2}},
+		{"this", []string{"The mill made 40 tonnes a day in May.", "In the coldest week this fell to 12 tonnes."},
+			"The mill made 40 tonnes a day in May. In the coldest week this fell to 12 tonnes.", []int{1, 2}},
+		{"another party", []string{"Nordvik Institute measured 46 dB.", "The maker states 38 dB at the fence."},
+			"Nordvik Institute measured 46 dB. The maker states 38 dB at the fence.", []int{1, 2}},
+		{"two names", []string{"Halden Paper and Moss Papir share a mill.", "They employ 320 people in Moss."},
+			"Halden Paper and Moss Papir share a mill. They employ 320 people in Moss.", []int{1, 2}},
 		{"the first of a section", []string{heading, "The manufacturer states 12 minutes for a sheet."}, "Drying: The manufacturer states 12 minutes for a sheet.", []int{1, 2}},
 		{"a fragment", []string{heading, "Duration: 12 minutes"}, "Drying: Duration: 12 minutes", []int{1, 2}},
 		{"a row", []string{heading, "# Model | Mass | Year", "X2 | 18 kg [1] | 2024"}, "Drying: Model: X2; Mass: 18 kg; Year: 2024", []int{1, 2, 3}},
@@ -313,6 +327,25 @@ func TestBriefGivesTheFactsThemselves(t *testing.T) {
 	require.Equal(t, []model.Disputed{{Text: "“The mill was sold in 1989” stands against “The mill was sold in 1993”.", Dispute: "d1"}}, got.Disputed)
 	require.Equal(t, []model.Cited{{Text: "No fact so far speaks of: harbour.", Facts: []string{}}}, got.Gaps)
 	require.Equal(t, []model.Cited{{Text: "Halden Paper is named by several facts.", Facts: []string{"f1", "f2", "f3"}}}, got.Relationships)
+}
+
+// TestBriefKeepsWhatIsDisputedOutOfFindings has facts that lean on the claim of a disputed one.
+func TestBriefKeepsWhatIsDisputedOutOfFindings(t *testing.T) {
+	t.Parallel()
+	task := model.BriefTask{
+		Question: "How high is the tower?",
+		Facts: []model.BriefFact{
+			{N: 1, Ref: "f1", Statement: "The tower in Moss is 93 m high."},
+			{N: 2, Ref: "f2", Statement: "The tower in Moss is 71 m high."},
+			{N: 3, Ref: "f3", Statement: "The tower in Moss is 93 m high. Drammen will copy these walls in 2028."},
+			{N: 4, Ref: "f4", Statement: "The tower in Moss is 93 m high. This makes it a landmark of the coast."},
+		},
+		Disputes: []model.BriefDispute{{N: 1, Ref: "d1", A: 1, B: 2}},
+	}
+	got, err := model.WriteBrief(t.Context(), call(), task)
+	require.NoError(t, err)
+	require.Equal(t, []model.Cited{{Text: "Drammen will copy these walls in 2028.", Facts: []string{"f3"}}}, got.Findings)
+	require.Len(t, got.Disputed, 1)
 }
 
 func TestCoverPrefersTopicsThatExist(t *testing.T) {

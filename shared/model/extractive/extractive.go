@@ -1,6 +1,7 @@
 // Package extractive answers the notebook's tasks by rules, without a language model and without a network.
 //
-// Sentences with a citation become facts as they stand, or with the sentence that they lean on; two statements are judged by their shared words, figures, dates, units,
+// Sentences with a citation become facts as they stand, or with the sentence that they lean on; one that joins whole clauses becomes a
+// fact for each, with the pages that its own marks name. Two statements are judged by their shared words, figures, dates, units,
 // negations and opposites; hashed words and letters stand in for vectors; questions, briefs and topics are made of the texts that the
 // task brings. The same task always gives the same answer. Whatever it writes carries the engine's name, since it understands nothing:
 // it makes the first run work on any machine, and tests repeatable.
@@ -31,7 +32,7 @@ func New() Engine { return Engine{} }
 var _ model.Model = Engine{}
 
 // edition changes with every change of the rules that may change an answer; it is part of the digest.
-const edition = "2"
+const edition = "3"
 
 // Info never fails. The digests cover the edition of the rules and the word lists.
 func (Engine) Info(context.Context) (model.Info, error) {

@@ -49,6 +49,11 @@ func judge(elder, newer string) (model.Relation, string) {
 	return v.relation, v.reason
 }
 
+// same reports whether two statements are duplicates by judge, which asks the whole of them before it asks their parts.
+func same(elder, newer string) bool {
+	return compare(read(elder), read(newer)).relation == model.Duplicate
+}
+
 // sharesSentence reports whether a sentence of one statement stands in the other as it is.
 func sharesSentence(a, b string) bool {
 	return slices.ContainsFunc(text.Sentences(a), func(s text.Sentence) bool { return strings.Contains(b, s.Text) })

@@ -102,16 +102,19 @@ func (lex *lexicon) readOpposites() {
 
 func (lex *lexicon) readWords() {
 	var section map[string]bool
+	asWritten := false
 	lines("words.txt", func(line string) {
 		if line[0] == '[' {
 			section = map[string]bool{}
-			lex.classes[strings.Trim(line, "[]")] = section
+			name := strings.Trim(line, "[]")
+			lex.classes[name] = section
+			asWritten = name == "dangling" // the stem of German "dies" is "die"
 			return
 		}
 		for word := range strings.FieldsSeq(line) {
 			word = strings.ReplaceAll(word, "_", " ")
 			section[word] = true
-			if key := lex.phrase(word); key != "" {
+			if key := lex.phrase(word); key != "" && !asWritten {
 				section[key] = true
 			}
 		}
