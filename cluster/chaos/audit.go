@@ -2,259 +2,247 @@ package chaos
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
-	"fmt"
+	"io"
 	"maps"
+	"math"
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/factstream/factstream/fixtures"
 	"github.com/factstream/factstream/fixtures/standin"
 	"github.com/factstream/factstream/jetstream/topology"
-	"github.com/factstream/factstream/shared/event"
-	"github.com/factstream/factstream/shared/notebook"
 )
 
-// findings are what is wrong at the end; there should be none.
-type findings []string
+// Audit is what an audit has found.
+type Audit struct {
+	Findings []string       // what is wrong; nothing should be
+	Spent    map[string]int // credits that the runs of each thread cost, by its events
+	Payments                // what became of the provider's answers
+	Dead     uint64         // dead letters
+}
 
-func (f *findings) add(format string, args ...any) { *f = append(*f, fmt.Sprintf(format, args...)) }
+// Audit looks at what is left when all is calm: whether the stream still is what was watched, every event that must be there is there
+// once, the ledgers are right to the credit, every whole answer among the provider's calls was kept unless a fault explains why not,
+// each gateway says what the events say, and each projection is that of a fresh rebuild. What was done to the processes the field
+// knows; disk are the times in which their disk was full. It ends the watching and stops the services. Its error says why it could
+// not be done.
+func (f *Field) Audit(ctx context.Context, w *Watch, calls []standin.Call, disk ...Fault) (a Audit, err error) {
+	ctx, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	if _, err := w.projector.CatchUp(ctx); err != nil {
+		return a, err
+	}
+	if err := w.Close(); err != nil {
+		return a, err
+	}
+	var found findings
+	if err := found.stream(ctx, f.JS, w.record); err != nil {
+		return a, err
+	}
+	a.Spent = found.story(w.record)
+	found.attempts(w.record)
+	a.Payments = found.paid(w.record, calls, evidence{faults: append(f.Faults(), disk...), servers: f.Servers})
+	if err := f.awaitProjections(ctx, w); err != nil {
+		return a, err
+	}
+	for _, url := range f.URLs {
+		if a.Dead, err = ask(ctx, url, &found, w, a.Spent); err != nil {
+			return a, err
+		}
+	}
+	err = f.rebuilt(ctx, &found, w)
+	a.Findings = found
+	return a, err
+}
 
-// Span is a time in which a researcher may have been unable to finish what it was paid for.
-type Span struct{ From, To time.Time }
+// ask compares what a gateway says with what the events say.
+func ask(ctx context.Context, url string, found *findings, w *Watch, spent map[string]int) (dead uint64, err error) {
+	for _, thread := range w.notebook.Threads() {
+		if !thread.Exists() && !thread.Deleted { // poison is about threads that never were
+			continue
+		}
+		status, content, err := get(ctx, url+"/api/v1/threads/"+thread.ID)
+		if err != nil {
+			return 0, err
+		}
+		if thread.Deleted {
+			if status != http.StatusGone {
+				found.add("thread %s was deleted and %s answers %d", thread.ID, url, status)
+			}
+			continue
+		}
+		var t struct {
+			Status string
+			Reason struct{ Code, Text string }
+			Ledger struct{ Spent, Reserved int }
+		}
+		if err := json.Unmarshal(content, &t); err != nil {
+			found.add("thread %s: %d %.200s", thread.ID, status, content)
+			continue
+		}
+		if t.Status == "running" || t.Ledger.Reserved != 0 || t.Ledger.Spent != spent[thread.ID] {
+			found.add("thread %s is %s with %d spent and %d reserved; its runs cost %d", thread.ID, t.Status, t.Ledger.Spent, t.Ledger.Reserved, spent[thread.ID])
+		}
+		if t.Status != "new" && (t.Reason.Code == "" || t.Reason.Text == "") {
+			found.add("thread %s is %s and does not say why", thread.ID, t.Status)
+		}
+	}
+	_, content, err := get(ctx, url+"/readyz")
+	if err != nil {
+		return 0, err
+	}
+	var ready struct {
+		Ready    bool
+		Dead     uint64
+		BadCount int `json:"bad_count"`
+	}
+	if err := json.Unmarshal(content, &ready); err != nil || !ready.Ready {
+		found.add("%s is not ready: %.300s", url, content)
+	}
+	if _, bad := w.notebook.Bad(); bad > 0 && ready.BadCount == 0 {
+		found.add("%d messages could not be applied and %s/readyz does not say so", bad, url)
+	}
+	return ready.Dead, nil
+}
 
-// stream compares what the stream holds now with what was seen of it: nothing but what belongs to a deleted thread may be gone, and
-// nothing may have changed.
-func (f *findings) stream(ctx context.Context, js jetstream.JetStream, r *record) error {
-	stream, err := js.Stream(ctx, topology.Notebook)
+// rebuilt compares each projection with one that is built from the stream anew.
+func (f *Field) rebuilt(ctx context.Context, found *findings, w *Watch) error {
+	f.StopServices()
+	grown, err := f.dump()
 	if err != nil {
 		return err
 	}
-	again := newRecord(js)
-	reading, stop := context.WithCancel(ctx)
-	done := make(chan error, 1)
-	go func() { done <- again.projector.Run(reading) }()
-	err = again.projector.WaitFor(ctx, stream.CachedInfo().State.LastSeq)
-	stop()
-	if err := errors.Join(err, <-done); err != nil && !errors.Is(err, context.Canceled) {
+	for _, file := range f.Projections() {
+		for _, suffix := range []string{"", "-wal", "-shm"} {
+			if err := os.Remove(file + suffix); err != nil && !errors.Is(err, os.ErrNotExist) {
+				return err
+			}
+		}
+	}
+	f.StartServices()
+	if err := f.Ready(ctx); err != nil {
 		return err
 	}
-	now := map[uint64]notebook.Message{}
-	for _, m := range again.messages {
-		now[m.Seq] = m
+	if err := poll(ctx, "nothing is left of a deleted thread before its tombstone", func() bool { return w.purged(ctx) }); err != nil {
+		found.add("%v", err)
 	}
-	deleted := map[string]bool{}
-	for _, t := range r.notebook.Threads() {
-		deleted[t.ID] = t.Deleted
+	if err := f.awaitProjections(ctx, w); err != nil {
+		return err
 	}
-	next := uint64(1)
-	for _, m := range r.messages {
-		if m.Seq != next {
-			// Only a purge that was faster than this reader explains it.
-			if !slices.Contains(slices.Collect(maps.Values(deleted)), true) {
-				f.add("sequences %d to %d were never seen", next, m.Seq-1)
+	f.StopServices()
+	anew, err := f.dump()
+	if err != nil {
+		return err
+	}
+	for i, file := range f.Projections() {
+		lines := difference(grown[i], anew[0])
+		if len(lines) == 0 {
+			continue
+		}
+		found.add("the projection %s is not that of a fresh rebuild:\n  %s", file, strings.Join(lines[:min(len(lines), 10)], "\n  "))
+		for name, dump := range map[string]string{"grown.txt": grown[i], "anew.txt": anew[0]} {
+			if err := os.WriteFile(filepath.Join(f.layout.Dir, name), []byte(dump), 0o600); err != nil {
+				return err
 			}
 		}
-		next = m.Seq + 1
-		kept, there := now[m.Seq]
-		switch {
-		case there && (kept.Subject != m.Subject || string(kept.Data) != string(m.Data)):
-			f.add("sequence %d was %s and is %s", m.Seq, m.Subject, kept.Subject)
-		case !there && !deleted[strings.Split(m.Subject+"...", ".")[2]]:
-			f.add("%s at %d is gone", m.Subject, m.Seq)
-		}
-		delete(now, m.Seq)
-	}
-	for seq, m := range now {
-		f.add("%s at %d is in the stream and was not seen", m.Subject, seq)
 	}
 	return nil
 }
 
-// story checks the events of every thread one after the other: what must be there once is there once, and the money is right at each
-// step.
-func (f *findings) story(r *record) (spent map[string]int) {
-	type account struct{ budget, spent, reserved int }
-	accounts, costs, ended := map[string]*account{}, map[string]int{}, map[string]string{}
-	once := map[string]uint64{}
-	spent = map[string]int{}
-	of := func(thread string) *account {
-		if accounts[thread] == nil {
-			accounts[thread] = &account{}
-		}
-		return accounts[thread]
-	}
-	for _, e := range r.events {
-		if _, unknown := e.Data.(event.Unknown); unknown {
-			continue // poison, or somebody's own: it has no effect
-		}
-		a, run := of(e.Thread), e.Thread+" "+e.Entity
-		switch d := e.Data.(type) {
-		case event.ThreadCreated:
-			a.budget = d.Settings.Budget
-		case event.ThreadConfigured:
-			if d.Budget != nil {
-				a.budget = *d.Budget
-			}
-		case event.RunRequested:
-			a.reserved += d.Cost
-			costs[run] = d.Cost
-			if a.reserved+a.spent > a.budget {
-				f.add("thread %s: %d reserved and %d spent of %d at %d", e.Thread, a.reserved, a.spent, a.budget, e.Seq)
-			}
-		case event.RunCompleted, event.RunFailed:
-			if ended[run] != "" {
-				f.add("run %s ended as %s, and again as %s at %d", run, ended[run], e.Kind(), e.Seq)
-			}
-			ended[run] = e.Kind()
-			a.reserved -= costs[run]
-			if completed, ok := d.(event.RunCompleted); ok {
-				a.spent += completed.Cost
-				if completed.Cost != costs[run] {
-					f.add("run %s was to cost %d and cost %d", run, costs[run], completed.Cost)
-				}
-			} else if failed := d.(event.RunFailed); failed.Cost != 0 {
-				f.add("run %s failed and cost %d", run, failed.Cost)
-			}
-		case event.ThreadDeleted:
-			if d.Spent != a.spent && !r.missed(e.Thread, e.Seq) {
-				f.add("thread %s was deleted with %d spent, and its runs cost %d", e.Thread, d.Spent, a.spent)
-			}
-		}
-		switch e.Kind() {
-		case "attempt.started", "attempt.failed", "facts.distilled", "contradictions.found", "brief.written", "coverage.mapped", "questions.proposed", "thread.settled", "thread.deleted":
-			key := fmt.Sprintf("%s %s %s %d", e.Kind(), e.Thread, e.Entity, e.N)
-			if before := once[key]; before != 0 {
-				f.add("%s is at %d and at %d", key, before, e.Seq)
-			}
-			once[key] = e.Seq
-		}
-	}
-	for run := range costs {
-		thread, _, _ := strings.Cut(run, " ")
-		if ended[run] == "" && r.notebook.Thread(thread).Exists() {
-			f.add("run %s was requested and never ended", run)
-		}
-	}
-	for thread, a := range accounts {
-		spent[thread] = a.spent
-		t := r.notebook.Thread(thread)
-		if t.Exists() && (a.reserved != 0 || t.Ledger.Spent != a.spent || t.Ledger.Held() != 0) {
-			f.add("thread %s: %d spent and %d reserved by its events, %d and %d by its ledger", thread, a.spent, a.reserved, t.Ledger.Spent, t.Ledger.Held())
-		}
-	}
-	for _, id := range r.twice {
-		f.add("two messages have one id: %s", id)
-	}
-	return spent
-}
-
-// promises checks that whatever was accepted is there.
-func (f *findings) promises(promises []promise, r *record) {
-	there := map[string]bool{}
-	for _, e := range r.events {
-		there[e.Kind()+" "+e.Thread+" "+e.Entity] = true
-	}
-	for _, p := range promises {
-		if !there[p.kind+" "+p.thread+" "+p.entity] && (p.kind == "thread.deleted" || !r.notebook.Thread(p.thread).Deleted) {
-			f.add("%s was accepted, and %s of thread %s, %s is not in the stream", p.what, p.kind, p.thread, p.entity)
-		}
-	}
-}
-
-// paid compares what the provider delivered with what was kept. Whole answers that were not kept, and calls that were open at the same
-// time, need a fault of a researcher, of the bus or of the disk that explains them; it gives how many of each there were.
-func (f *findings) paid(r *record, calls []standin.Call, explained []Span) (rebought, overlaps int) {
-	during := func(from, to time.Time) bool {
-		return slices.ContainsFunc(explained, func(s Span) bool { return s.From.Before(to) && s.To.After(from) })
-	}
-	completed, cancelled := 0, 0
-	for _, e := range r.events {
-		switch d := e.Data.(type) {
-		case event.RunCompleted:
-			completed++
-		case event.RunFailed:
-			if d.Attempt > 0 && d.Code == event.CodeCancelled {
-				cancelled++
-			}
-		case event.ThreadDeleted:
-			cancelled++
-		}
-	}
-	var answers []standin.Call
-	for _, c := range calls {
-		if whole(c) {
-			answers = append(answers, c)
-		}
-	}
-	rebought = max(len(answers)-completed, 0)
-	unexplained := 0
-	for _, c := range answers {
-		if !during(c.Started, c.Ended.Add(time.Second)) {
-			unexplained++
-		}
-	}
-	// Those that nothing explains must all have been kept.
-	if unexplained > completed+cancelled {
-		f.add("%d whole answers that no fault touched, and %d runs completed", unexplained, completed)
-	}
-	if len(answers) < completed {
-		f.add("%d runs are completed, and the provider gave %d whole answers", completed, len(answers))
-	}
-	slices.SortFunc(calls, func(a, b standin.Call) int { return a.Started.Compare(b.Started) })
-	for i := 1; i < len(calls); i++ {
-		a, b := calls[i-1], calls[i]
-		if b.Started.Before(a.Ended) || a.Ended.IsZero() {
-			overlaps++
-			if !during(a.Started, b.Started) {
-				f.add("call %d was made while call %d was open, and nobody had been stopped or cut off", b.N, a.N)
-			}
-		}
-	}
-	return rebought, overlaps
-}
-
-// whole says whether a call brought a whole recorded stream, whatever became of its connection afterwards.
-func whole(c standin.Call) bool {
-	mode := "fast"
-	if strings.Contains(c.Body, `"balanced"`) {
-		mode = "balanced"
-	}
-	stream, err := fixtures.Stream("tabstack", mode)
-	return err == nil && c.Status == http.StatusOK && c.Sent >= int64(len(stream))
-}
-
-// attempts checks for each run that no attempt follows one whose whole answer had been kept.
-func (f *findings) attempts(r *record) {
-	settled := map[string]bool{}
-	for _, e := range r.events {
-		run := e.Thread + " " + e.Entity
-		switch e.Data.(type) {
-		case event.RunCompleted, event.RunFailed:
-			settled[run] = true
-		case event.AttemptStarted:
-			if settled[run] {
-				f.add("attempt %d of run %s was started after its end, at %d", e.N, run, e.Seq)
-			}
-		}
-	}
-}
-
-// drained is nil when no durable has a message before its worker or in hand.
-func drained(ctx context.Context, js jetstream.JetStream) error {
-	for _, d := range topology.Durables() {
-		consumer, err := js.Consumer(ctx, topology.Notebook, d.Name)
+// dump gives what is in each gateway's projection.
+func (f *Field) dump() (dumps []string, err error) {
+	for _, file := range f.Projections() {
+		dump, err := Dump(file)
 		if err != nil {
-			return err
+			return nil, err
 		}
-		if info := consumer.CachedInfo(); info.NumPending > 0 || info.NumAckPending > 0 {
-			return errors.New(d.Name + " has " + strconv.FormatUint(info.NumPending, 10) + " messages before it and " + strconv.Itoa(info.NumAckPending) + " in hand")
+		dumps = append(dumps, dump)
+	}
+	return dumps, nil
+}
+
+// purged says whether the janitors, which have just been started, have cleared the stream of deleted threads.
+func (w *Watch) purged(ctx context.Context) bool {
+	stream, err := w.js.Stream(ctx, topology.Notebook)
+	if err != nil {
+		return false
+	}
+	for _, e := range w.events {
+		if e.Kind() != "thread.deleted" {
+			continue
+		}
+		// What somebody sends afterwards, poison for instance, stays behind the tombstone.
+		first, err := stream.GetMsg(ctx, 1, jetstream.WithGetMsgSubject(topology.ThreadFilter(e.Thread)))
+		if err != nil || first.Sequence < e.Seq {
+			return false
 		}
 	}
-	return nil
+	return true
+}
+
+// awaitProjections waits until every gateway's projection has reached the end of the stream.
+func (f *Field) awaitProjections(ctx context.Context, w *Watch) error {
+	last, err := w.projector.LastSeq(ctx)
+	if err != nil {
+		return err
+	}
+	return poll(ctx, "the projections are complete", func() bool { return f.projected(ctx) >= last })
+}
+
+// projected is the position that every gateway's projection has reached.
+func (f *Field) projected(ctx context.Context) uint64 {
+	least := uint64(math.MaxUint64)
+	for _, url := range f.URLs {
+		var ready struct{ Projection struct{ Position uint64 } }
+		_, content, err := get(ctx, url+"/readyz")
+		if err != nil || json.Unmarshal(content, &ready) != nil {
+			return 0
+		}
+		least = min(least, ready.Projection.Position)
+	}
+	return least
+}
+
+// get reads an address.
+func get(ctx context.Context, url string) (status int, content []byte, err error) {
+	ctx, cancel := context.WithTimeout(ctx, sendWithin)
+	defer cancel()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return 0, nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return 0, nil, err
+	}
+	defer response.Body.Close() //nolint:errcheck // only read
+	content, err = io.ReadAll(response.Body)
+	return response.StatusCode, content, err
+}
+
+// difference gives the lines that only one of two texts has, with - and + before them.
+func difference(a, b string) (out []string) {
+	count := map[string]int{}
+	for line := range strings.Lines(a) {
+		count[line]--
+	}
+	for line := range strings.Lines(b) {
+		count[line]++
+	}
+	for _, line := range slices.Sorted(maps.Keys(count)) {
+		switch n := count[line]; {
+		case n < 0:
+			out = append(out, "- "+strings.TrimSpace(line))
+		case n > 0:
+			out = append(out, "+ "+strings.TrimSpace(line))
+		}
+	}
+	return out
 }

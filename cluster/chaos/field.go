@@ -70,6 +70,7 @@ type Field struct {
 	processes map[string]*process
 	changed   chan struct{} // closed and replaced at every change
 	unasked   []string      // how processes ended that nobody had ended
+	faults    []*Fault      // what was done to processes, in the order of its beginning
 
 	services              [][]supervisor.Spec
 	stopServices, stopBus func()
@@ -80,8 +81,10 @@ type process struct {
 	starts  int
 	stopped bool // by SIGSTOP
 	ended   bool // this harness has ended it
+	away    bool // it ends it again and again
 	faults  string
 	log     string
+	lasting []*Fault // those whose end has not come
 }
 
 // programs are those of the services, the gateway last.
@@ -217,8 +220,10 @@ func (f *Field) Projections() (files []string) {
 // LogDir is where each process's output is, <name>.log.
 func (f *Field) LogDir() string { return filepath.Join(f.layout.Dir, "logs") }
 
+func (f *Field) logFile(name string) string { return filepath.Join(f.LogDir(), name+".log") }
+
 func (f *Field) spec(name, program string, env []string, args ...string) (supervisor.Spec, error) {
-	log, err := os.OpenFile(filepath.Join(f.LogDir(), name+".log"), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
+	log, err := os.OpenFile(f.logFile(name), os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 	if err != nil {
 		return supervisor.Spec{}, err
 	}
@@ -257,12 +262,22 @@ func (f *Field) tell(e supervisor.Event) {
 	p := f.processes[e.Name]
 	switch e.Kind {
 	case supervisor.Started:
+		p.over()
 		p.pid, p.stopped, p.ended = e.PID, false, false
 		p.starts++
 	case supervisor.Ended:
 		killed := e.Err != nil && strings.Contains(e.Err.Error(), "killed") // by this harness, or by a fault point
-		if !p.ended && !killed {
-			f.unasked = append(f.unasked, fmt.Sprintf("%s: %v; its last words: %s", e.Name, e.Err, lastWords(p.log)))
+		switch {
+		case p.ended: // it is known
+		case killed:
+			f.strike(e.Name, "ended by its fault point ("+lastWords(p.log)+")")
+		default:
+			f.strike(e.Name, "gone by itself")
+			log := p.log // a fault point that failed it
+			if _, err := os.Stat(log); err != nil {
+				log = f.logFile(e.Name)
+			}
+			f.unasked = append(f.unasked, fmt.Sprintf("%s: %v; its last words: %s", e.Name, e.Err, lastWords(log)))
 		}
 		p.pid = 0
 	default:
@@ -341,6 +356,9 @@ func (f *Field) Kill(name string) bool {
 	if p.pid == 0 || syscall.Kill(p.pid, syscall.SIGKILL) != nil {
 		return false
 	}
+	if !p.ended { // else it is on its way out
+		f.strike(name, map[bool]string{false: "killed", true: "kept away"}[p.away])
+	}
 	p.ended, p.stopped = true, false
 	return true
 }
@@ -360,14 +378,21 @@ func (f *Field) hold(name string, stop bool) bool {
 		return false
 	}
 	p.stopped = stop
+	if stop {
+		f.strike(name, "stopped")
+	} else {
+		p.over()
+	}
 	return true
 }
 
 // Away ends a process again and again until back is called.
 func (f *Field) Away(name string) (back func()) {
 	stop, done := make(chan struct{}), make(chan struct{})
+	f.keepAway(name, true)
 	go func() {
 		defer close(done)
+		defer f.keepAway(name, false)
 		for {
 			f.Kill(name)
 			select {
@@ -381,6 +406,12 @@ func (f *Field) Away(name string) (back func()) {
 		close(stop)
 		<-done
 	}
+}
+
+func (f *Field) keepAway(name string, away bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.processes[name].away = away
 }
 
 // PID is the process id of a process, 0 while it is down.

@@ -46,8 +46,7 @@ type Report struct {
 	Threads  int
 	Runs     int
 	Spent    int
-	Rebought int // whole answers that a fault made worthless
-	Overlaps int // calls that were open at the same time because a process was stopped
+	Payments
 	Dead     uint64
 	Findings []string // what is wrong; nothing should be
 }
@@ -138,8 +137,8 @@ type harness struct {
 
 	mu     sync.Mutex
 	faults map[Kind]int
-	spans  []Span
-	armed  []time.Time // when points were armed; each has a log of its own
+	full   []Fault // when the disk was
+	armed  int     // how often points were; each time has a log of its own
 	busy   sync.WaitGroup
 }
 
@@ -212,7 +211,7 @@ func (h *harness) do(ctx context.Context, n int, s Step) {
 	switch s.Kind {
 	case KindKill, KindBusKill:
 		if h.field.Kill(s.Target) {
-			h.struck(s, time.Now(), time.Now())
+			h.struck(s.Kind)
 		}
 	case KindHold, KindBusHold:
 		if h.field.Stop(s.Target) {
@@ -222,10 +221,10 @@ func (h *harness) do(ctx context.Context, n int, s Step) {
 			})
 		}
 	case KindPoint:
-		h.armed = append(h.armed, time.Now())
-		h.field.Arm(s.Target, s.Faults, h.struckLog(len(h.armed)))
+		h.armed++
+		h.field.Arm(s.Target, s.Faults, h.struckLog(h.armed))
 		if h.field.Kill(s.Target) {
-			h.struck(Step{Kind: KindKill, Target: s.Target}, time.Now(), time.Now())
+			h.struck(KindKill)
 		}
 	case KindBusAway:
 		h.lasting(s, func(from time.Time) {
@@ -247,6 +246,11 @@ func (h *harness) do(ctx context.Context, n int, s Step) {
 			if err := h.disk.Empty(); err != nil {
 				h.say("the disk is not emptied: %v", err)
 			}
+			if s.Kind == KindFull { // with less room than a call needs no call is made, and whatever is under way has enough
+				h.mu.Lock()
+				defer h.mu.Unlock()
+				h.full = append(h.full, Fault{Target: theDisk, What: "full", From: from, To: time.Now()})
+			}
 		})
 	case KindPoison:
 		h.public.mu.Lock()
@@ -259,7 +263,7 @@ func (h *harness) do(ctx context.Context, n int, s Step) {
 		publishing, cancel := context.WithTimeout(ctx, 2*time.Second)
 		defer cancel()
 		if _, err := h.field.JS.Publish(publishing, fill.Replace(s.Target), []byte(fill.Replace(s.Body))); err == nil {
-			h.struck(s, time.Time{}, time.Time{})
+			h.struck(s.Kind)
 		}
 	}
 }
@@ -268,21 +272,18 @@ func (h *harness) struckLog(n int) string {
 	return filepath.Join(h.Dir, fmt.Sprintf("struck-%04d", n))
 }
 
-// struck counts a fault; from and to are when it may have kept a researcher from finishing its call.
-func (h *harness) struck(s Step, from, to time.Time) {
+// struck counts a fault.
+func (h *harness) struck(kind Kind) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.faults[s.Kind]++
-	if !from.IsZero() && (programOf(s.Target) == "researcher" || s.Target == Bus || s.Target == "") {
-		h.spans = append(h.spans, Span{from.Add(-time.Second), to.Add(3 * time.Second)})
-	}
+	h.faults[kind]++
 }
 
 func (h *harness) lasting(s Step, until func(from time.Time)) {
 	from := time.Now()
 	h.busy.Go(func() {
 		until(from)
-		h.struck(s, from, time.Now())
+		h.struck(s.Kind)
 	})
 }
 
@@ -343,7 +344,7 @@ func (h *harness) say(format string, args ...any) {
 // audit looks at what is left.
 func (h *harness) audit(ctx context.Context) error {
 	h.hits()
-	audit, err := h.field.Audit(ctx, h.watch, h.provider.Calls(), h.spans)
+	audit, err := h.field.Audit(ctx, h.watch, h.provider.Calls(), h.full...)
 	if err != nil {
 		return err
 	}
@@ -352,7 +353,7 @@ func (h *harness) audit(ctx context.Context) error {
 	for _, odd := range h.public.odd {
 		found.add("%s", odd)
 	}
-	h.report.Rebought, h.report.Overlaps, h.report.Dead = audit.Rebought, audit.Overlaps, audit.Dead
+	h.report.Payments, h.report.Dead = audit.Payments, audit.Dead
 	h.count(audit.Spent)
 	h.report.Findings = found
 	return nil
@@ -360,23 +361,15 @@ func (h *harness) audit(ctx context.Context) error {
 
 // hits counts the fault points that struck.
 func (h *harness) hits() {
-	for i, armed := range h.armed {
-		log := h.struckLog(i + 1)
-		content, err := os.ReadFile(log)
+	for n := range h.armed {
+		content, err := os.ReadFile(h.struckLog(n + 1))
 		if err != nil {
 			continue // none of them was met
-		}
-		last := time.Now()
-		if info, err := os.Stat(log); err == nil {
-			last = info.ModTime()
 		}
 		for line := range strings.Lines(string(content)) {
 			name, _, _ := strings.Cut(line, " ")
 			h.report.Points[name]++
 			h.faults[KindPoint]++
-			if strings.HasPrefix(name, "researcher.") {
-				h.spans = append(h.spans, Span{armed, last.Add(3 * time.Second)})
-			}
 		}
 	}
 }

@@ -40,25 +40,7 @@ func (f *field) readiness() (status int, r readiness) {
 // idle waits until no worker has anything in hand or before it.
 func (f *field) idle() {
 	f.t.Helper()
-	stream, err := f.JS.Stream(f.t.Context(), topology.Notebook)
-	require.NoError(f.t, err)
-	eventually(f.t, "the workers are idle", func() bool {
-		for _, d := range topology.Durables() {
-			consumer, err := f.JS.Consumer(f.t.Context(), topology.Notebook, d.Name)
-			require.NoError(f.t, err)
-			now := consumer.CachedInfo()
-			if now.NumPending > 0 || now.NumAckPending > 0 {
-				return false
-			}
-			for _, filter := range d.Filters { // the server tells consumers after it has answered the publisher
-				last, err := stream.GetLastMsgForSubject(f.t.Context(), filter)
-				if err == nil && now.AckFloor.Stream < last.Sequence {
-					return false
-				}
-			}
-		}
-		return true
-	})
+	eventually(f.t, "the workers are idle", func() bool { return chaos.Drained(f.t.Context(), f.JS) == nil })
 }
 
 // letter is a dead letter as the API lists it.

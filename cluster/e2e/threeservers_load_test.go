@@ -35,6 +35,6 @@ func TestFiftyThreadsAreResearchedWhileAServerIsKilledEveryTenSeconds(t *testing
 	require.Equal(t, report.Runs, report.Whole, "every run is completed")
 	require.Equal(t, report.Runs, report.Calls.Calls, "each by one call")
 	require.Equal(t, report.Runs, report.Calls.Whole)
-	require.Zero(t, report.Rebought)
+	require.Empty(t, report.Rebought)
 	require.LessOrEqual(t, report.Calls.MaxInFlight, 1)
 }

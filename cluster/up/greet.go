@@ -27,7 +27,7 @@ type readiness struct {
 		Hint    string   `json:"hint"`
 	} `json:"model"`
 	Provider struct {
-		Mode string `json:"mode"`
+		Mode string `json:"mode"` // empty when nobody knows
 	} `json:"provider"`
 }
 
@@ -115,6 +115,8 @@ func greeting(cfg config.Config, bus *bus, state readiness, others ...string) st
 	}
 	b.WriteString("\n")
 	switch {
+	case state.Provider.Mode == "":
+		line("research", "not known: the settings cannot be read at this moment")
 	case state.Provider.Mode == "live":
 		line("research", "live: runs are bought from the provider (fast 250, balanced 350 credits)")
 	case cfg.Replay.File != "":
@@ -136,21 +138,22 @@ func greeting(cfg config.Config, bus *bus, state readiness, others ...string) st
 	if bus.at != "" {
 		line("", "other programs may read it: user and password are in %s", embedded.ReaderCredentialsFile(cfg.Data))
 	}
-	auth := ""
-	if cfg.Token.Set() {
+	auth, export := "", ""
+	if cfg.Token.Set() { // it is shown to nobody, and another terminal does not have it
 		auth = ` -H "Authorization: Bearer $FACTSTREAM_TOKEN"`
+		export = "  export FACTSTREAM_TOKEN=...   # in another terminal: the one that you set here\n"
 	}
 	fmt.Fprintf(&b, `
 Try next:
 
-  T=$(curl -s%[2]s %[1]s/api/v1/threads -H 'Content-Type: application/json' \
+%[4]s  T=$(curl -s%[2]s %[1]s/api/v1/threads -H 'Content-Type: application/json' \
     -d '{"question": "How close are solid-state batteries to mass production?", "auto": false}' | grep -o '"id":"[^"]*"' | head -n 1 | cut -d '"' -f 4)
   curl -s%[2]s -X POST %[1]s/api/v1/threads/$T/runs -H 'Content-Type: application/json' -d '{}'
   curl -s%[2]s %[1]s/api/v1/threads/$T/facts
 
 Ctrl-C stops everything. Logs: %[3]s
 
-`, base, auth, LogDir(cfg.Data))
+`, base, auth, LogDir(cfg.Data), export)
 	return b.String()
 }
 

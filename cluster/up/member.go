@@ -86,13 +86,18 @@ func (m Member) Serve(ctx context.Context, home string, log zerolog.Logger) erro
 	defer server.Shutdown()
 	ticks := time.NewTicker(look)
 	defer ticks.Stop()
+	return untilMendable(ctx, ticks.C, store{embedded.ServerDir(home, m.Number), embedded.DiskFree, server.Broken}) // each server may be on a disk of its own
+}
+
+// untilMendable returns nil when ctx ends, and ErrStoreBroken when the store is mendable at a tick.
+func untilMendable(ctx context.Context, ticks <-chan time.Time, s store) error {
 	for {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-ticks.C:
+		case <-ticks:
 		}
-		if free, err := embedded.DiskFree(embedded.ServerDir(home, m.Number)); err == nil && free >= leastFree && server.Broken() {
+		if s.mendable() {
 			return ErrStoreBroken
 		}
 	}

@@ -15,6 +15,19 @@ import (
 // look is how often the store is looked at.
 const look = 2 * time.Second
 
+// store is where a server keeps what it has.
+type store struct {
+	dir    string
+	free   func(dir string) (int64, error) // bytes of its disk
+	broken func() bool                     // it takes no writes
+}
+
+// mendable says that the store takes no writes and that opening it again helps: its disk was full and has room.
+func (s store) mendable() bool {
+	free, err := s.free(s.dir)
+	return err == nil && free >= leastFree && s.broken()
+}
+
 // watch opens the store again after the disk was full, for as long as the bus is open: a stream that could not be written
 // once takes nothing any more, leases and answers of paid calls included, and so it would stay until somebody restarts
 // everything. The services wait and connect again by themselves.
@@ -32,7 +45,7 @@ func (b *bus) watch(ctx context.Context, cfg config.Config, log zerolog.Logger) 
 				return
 			case <-ticks.C:
 			}
-			if free, err := embedded.DiskFree(cfg.Data); err == nil && free >= leastFree && b.broken() {
+			if (store{cfg.Data, embedded.DiskFree, b.broken}).mendable() {
 				if err := b.reopen(ctx, cfg, log); err != nil && ctx.Err() == nil {
 					log.Error().Err(err).Msg("the store could not be opened again, trying again")
 				}

@@ -2,6 +2,8 @@ package up
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -52,4 +54,55 @@ func TestABrokenStoreIsOpenedAgain(t *testing.T) {
 	require.Equal(t, "before", string(kept.Data))
 	_, err = js.KeyValue(ctx, topology.BucketProgress)
 	require.NoError(t, err, "what lives in memory is declared again")
+}
+
+func TestAStoreIsOpenedAgainWhenItTakesNoWritesAndItsOwnDiskHasRoom(t *testing.T) {
+	t.Parallel()
+	const none = "/home/servers/1"
+	for name, c := range map[string]struct {
+		free     int64
+		err      error
+		broken   bool
+		mendable bool
+	}{
+		"it is well":                    {leastFree, nil, false, false},
+		"it is well and the disk full":  {0, nil, false, false},
+		"it takes no writes":            {leastFree, nil, true, true},
+		"the disk is still full":        {leastFree - 1, nil, true, false},
+		"nobody can tell what is free":  {leastFree, errors.New("no such directory"), true, false},
+		"there is room, and much of it": {1 << 40, nil, true, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := store{none, func(dir string) (int64, error) {
+				require.Equal(t, none, dir, "the disk of this store, whatever others have")
+				return c.free, c.err
+			}, func() bool { return c.broken }}
+			require.Equal(t, c.mendable, s.mendable())
+		})
+	}
+}
+
+func TestAServerOfThreeEndsToBeStartedAgainWhenItsStoreIsMendable(t *testing.T) {
+	t.Parallel()
+	var free atomic.Int64
+	looked := make(chan struct{})
+	s := store{t.TempDir(), func(string) (int64, error) {
+		looked <- struct{}{}
+		return free.Load(), nil
+	}, func() bool { return true }}
+	ticks, ended := make(chan time.Time), make(chan error, 1)
+	go func() { ended <- untilMendable(t.Context(), ticks, s) }()
+	for range 3 { // it serves what it has for as long as the disk is full
+		ticks <- time.Now()
+		<-looked
+	}
+	ticks <- time.Now()
+	free.Store(leastFree)
+	<-looked
+	require.ErrorIs(t, <-ended, ErrStoreBroken)
+
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	require.NoError(t, untilMendable(over, nil, s), "it was told to stop")
 }

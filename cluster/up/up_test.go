@@ -122,7 +122,8 @@ func TestTheGreetingSaysTheModeTheEngineAndWhatToTry(t *testing.T) {
 		{[]string{"OFFLINE", "1"}, state("replay", "extractive", ""), []string{"OFFLINE is set"}},
 		{[]string{"REPLAY_FILE", "a.sse"}, state("replay", "extractive", ""), []string{"a.sse is played"}},
 		{[]string{"FACTSTREAM_HTTP", "0.0.0.0:80", "FACTSTREAM_TOKEN", "hush-token-of-this-test"}, state("replay", "extractive", ""),
-			[]string{"http://127.0.0.1:80\n", `-H "Authorization: Bearer $FACTSTREAM_TOKEN"`}},
+			[]string{"http://127.0.0.1:80\n", `-H "Authorization: Bearer $FACTSTREAM_TOKEN"`, "  export FACTSTREAM_TOKEN=..."}},
+		{nil, state("", "extractive", ""), []string{"research  not known", "the settings cannot be read"}},
 		{[]string{"FACTSTREAM_HTTP", "[::1]:80"}, state("replay", "extractive", ""), []string{"http://[::1]:80\n"}},
 	} {
 		text := greeting(load(t, c.env...), b, c.state)
@@ -130,6 +131,10 @@ func TestTheGreetingSaysTheModeTheEngineAndWhatToTry(t *testing.T) {
 			require.Contains(t, text, part)
 		}
 		require.NotContains(t, text, "hush")
+		require.Equal(t, strings.Contains(text, "export"), strings.Contains(text, "Bearer"), "it is said where another terminal has it from")
+		for line := range strings.Lines(text) {
+			require.True(t, !strings.Contains(line, "export") || len(strings.TrimSuffix(line, "\n")) <= columns, line)
+		}
 		require.NotContains(t, text, "u:p@")
 	}
 	pulls := "ollama pull llama3.2:3b && ollama pull nomic-embed-text (no Ollama answers at http://127.0.0.1:11434)"

@@ -210,6 +210,7 @@ func (h *hold) renew(stop <-chan struct{}, end context.CancelCauseFunc) {
 	defer func() { disarm() }()
 	next := time.NewTimer(time.Until(h.since.Add(h.cfg.TTL / renewals)))
 	defer next.Stop()
+	var failing time.Time // since when; zero while renewals succeed
 	for {
 		select {
 		case <-stop:
@@ -223,9 +224,16 @@ func (h *hold) renew(stop <-chan struct{}, end context.CancelCauseFunc) {
 			end(err)
 			return
 		case err != nil:
-			h.log.Warn().Err(err).Bool("going_on", h.keep).Msg("lease not renewed, trying again")
+			if failing.IsZero() { // what follows until it is renewed again is the same
+				failing = time.Now()
+				h.log.Warn().Err(err).Bool("going_on", h.keep).Msg("lease not renewed, trying again")
+			}
 			next.Reset(retryEvery)
 			continue
+		}
+		if !failing.IsZero() {
+			h.log.Warn().Dur("after", time.Since(failing)).Msg("lease renewed again")
+			failing = time.Time{}
 		}
 		disarm()
 		disarm = h.guard(renewed, end)

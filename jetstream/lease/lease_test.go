@@ -1,9 +1,12 @@
 package lease_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -241,6 +244,54 @@ func TestPaidCallGoesOnWhileTheBusIsAway(t *testing.T) {
 	})
 	require.ErrorIs(t, err, context.DeadlineExceeded)
 	require.NoError(t, release())
+}
+
+// A bus that is away for long is told of when that begins and when it is over, however often a renewal is tried meanwhile.
+func TestThatALeaseIsNotRenewedIsSaidOnceAndThatItIsAgain(t *testing.T) {
+	t.Parallel()
+	srv, _, _ := bustest.Start(t, immortal)
+	_, kv := process(t, srv, "a")
+	bus := &refusing{KeyValue: kv}
+	var log bytes.Buffer // of the renewing alone, until release has waited for its end
+	a := lease.New(bus, lease.Config{TTL: 500 * time.Millisecond, Name: "a", Logger: zerolog.New(zerolog.SyncWriter(&log))})
+	_, release := holding(t, a, lease.KeepWhileBusAway())
+	// further waits until n more renewals have begun: all but the last are over.
+	further := func(n int32) {
+		from := bus.renewals.Load()
+		require.Eventually(t, func() bool { return bus.renewals.Load() >= from+n }, bustest.Patience, 5*time.Millisecond)
+	}
+	for range 2 {
+		bus.away.Store(true)
+		further(4)
+		bus.away.Store(false)
+		further(3)
+	}
+	require.NoError(t, release())
+	const begins, over = "lease not renewed, trying again", "lease renewed again"
+	var said []string
+	for line := range strings.Lines(log.String()) {
+		var entry struct{ Message string }
+		require.NoError(t, json.Unmarshal([]byte(line), &entry))
+		if entry.Message == begins || entry.Message == over {
+			said = append(said, entry.Message)
+		}
+	}
+	require.Equal(t, []string{begins, over, begins, over}, said)
+}
+
+// refusing is a bucket that renews nothing while it is away, and else anything at once.
+type refusing struct {
+	jetstream.KeyValue
+	away     atomic.Bool
+	renewals atomic.Int32
+}
+
+func (r *refusing) Update(context.Context, string, []byte, uint64) (uint64, error) {
+	n := r.renewals.Add(1)
+	if r.away.Load() {
+		return 0, context.DeadlineExceeded
+	}
+	return uint64(n), nil
 }
 
 // A process that was stopped past the TTL, right before it would spend money, learns that the lease is another's.

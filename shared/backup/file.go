@@ -30,7 +30,7 @@ func Open(ctx context.Context, path string) (*File, error) {
 	archive, err := zip.OpenReader(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrPermission):
-		return nil, fmt.Errorf("open the backup: %w", err)
+		return nil, fmt.Errorf("the backup cannot be read: %w", err)
 	case err != nil: // also what was cut: the list of members stands at the end
 		return nil, fmt.Errorf("%w, or it is cut: %s: %w", ErrNotBackup, path, err)
 	}

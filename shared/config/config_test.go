@@ -133,6 +133,8 @@ func TestHelpNamesEveryVariableAndItsFlag(t *testing.T) {
 		require.ErrorIs(t, err, ErrHelp)
 	}
 	help := Help("judge")
+	require.NotContains(t, Help("judge", "NATS_URL"), "--nats-url")
+	require.Equal(t, help, Help("judge", "NO_SUCH_VARIABLE"))
 	for _, v := range variables {
 		require.Contains(t, help, v.name)
 		require.NotEmpty(t, v.help)

@@ -2,19 +2,24 @@ package config
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	prose "github.com/factstream/factstream/shared/text" // text is a kind of variable here
 )
 
-// Help is the help text of the process called name: every variable with its flag, its meaning and its default, grouped.
-func Help(name string) string {
+// Help is the help text of the process called name: every variable with its flag, its meaning and its default, grouped; without are the names
+// of variables that do not count there.
+func Help(name string, without ...string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: %s [flags]\n\n", name)
 	b.WriteString(prose.Wrap("Every flag stands for an environment variable and wins over it. Secrets are taken from the environment only, "+
 		"since all users of a machine can read the arguments of its processes.", 0, columns, "") + "\n")
 	group := ""
 	for _, v := range variables {
+		if slices.Contains(without, v.name) {
+			continue
+		}
 		if v.group != group {
 			group = v.group
 			fmt.Fprintf(&b, "\n%s\n", group)

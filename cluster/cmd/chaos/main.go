@@ -94,9 +94,19 @@ func show(r chaos.Report) {
 		fmt.Printf("ended by itself: %s\n", end)
 	}
 	fmt.Printf("%d events, %d threads, %d runs, %d credits; %d calls, %d whole; %d dead letters\n", r.Events, r.Threads, r.Runs, r.Spent, r.Calls.Calls, r.Calls.Whole, r.Dead)
-	fmt.Printf("answers that a fault destroyed before they could be kept, and that were bought again: %d\n", r.Rebought)
-	fmt.Printf("calls made while a stopped process still held one: %d\n", r.Overlaps)
+	fmt.Printf("whole answers of runs that a person had cancelled or deleted: %d\n", r.Void)
+	fmt.Printf("answers that a fault destroyed before they could be kept: %d\n", len(r.Rebought))
+	explain(r.Rebought)
+	fmt.Printf("calls made while another was open, by a fault: %d\n", len(r.Overlaps))
+	explain(r.Overlaps)
 	for _, finding := range r.Findings {
 		fmt.Printf("WRONG: %s\n", finding)
+	}
+}
+
+// explain prints what each is put down to.
+func explain(all []chaos.Explained) {
+	for _, one := range all {
+		fmt.Printf("  %s\n", one)
 	}
 }

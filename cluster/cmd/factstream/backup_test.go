@@ -188,6 +188,7 @@ func TestTheCommandLineOfTheJobsIsChecked(t *testing.T) {
 		{[]string{"verify", "--help"}, 0, "exit code is 1"},
 		{[]string{"restore", "/no/such/file", "--data=" + t.TempDir()}, 1, "no such file"},
 		{[]string{"restore", "/no/such/file", "--from-db", "--data=" + t.TempDir()}, 1, "no notebook.db"},
+		{[]string{"verify", "nothere.zip"}, 1, "the backup cannot be read: open nothere.zip: no such file"},
 		{[]string{"verify", "--data=" + t.TempDir()}, 1, "there is no notebook"},
 	} {
 		out, errs := command(t, c.code, c.args...)

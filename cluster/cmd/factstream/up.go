@@ -18,7 +18,8 @@ import (
 )
 
 func runUp(args []string, stdout, stderr io.Writer) int {
-	return runAll("factstream up", args, os.Getenv, "", up.Run, stdout, stderr)
+	const name = "factstream up"
+	return runAll(name, args, os.Getenv, config.Help(name), up.Run, stdout, stderr)
 }
 
 const clusterHelp = `
@@ -34,7 +35,8 @@ Three servers
 
 // runUpCluster is up with three servers and two of every service.
 func runUpCluster(args []string, stdout, stderr io.Writer) int {
-	return runAll("factstream up-cluster", args, clusterEnv(os.Getenv), clusterHelp, up.RunServers, stdout, stderr)
+	const name = "factstream up-cluster"
+	return runAll(name, args, clusterEnv(os.Getenv), config.Help(name, "NATS_URL", "NATS_REPLICAS")+clusterHelp, up.RunServers, stdout, stderr)
 }
 
 // clusterEnv is an environment in which three copies are the default.
@@ -48,7 +50,7 @@ func clusterEnv(getenv func(string) string) func(string) string {
 }
 
 // runAll starts everything by run and keeps it running until it is told to stop.
-func runAll(name string, args []string, getenv func(string) string, more string, run func(context.Context, up.Options) error, stdout, stderr io.Writer) int {
+func runAll(name string, args []string, getenv func(string) string, help string, run func(context.Context, up.Options) error, stdout, stderr io.Writer) int {
 	verbose := false
 	args = slices.DeleteFunc(slices.Clone(args), func(arg string) bool {
 		is := arg == "--verbose" || arg == "-verbose"
@@ -57,7 +59,7 @@ func runAll(name string, args []string, getenv func(string) string, more string,
 	})
 	cfg, err := config.Load(args, getenv, name)
 	if errors.Is(err, config.ErrHelp) {
-		fmt.Fprint(stdout, config.Help(name), more, "\nThe terminal\n",
+		fmt.Fprint(stdout, help, "\nThe terminal\n",
 			config.HelpEntry("--verbose", "(no variable)", "show every line of the logs, not only warnings and errors"))
 		return exitStopped
 	}

@@ -17,6 +17,7 @@ func TestTheCommandLineOfThreeServers(t *testing.T) {
 	}{
 		{[]string{"help"}, 0, "factstream up-cluster", ""},
 		{[]string{"up-cluster", "--help"}, 0, "Three servers\n", ""},
+		{[]string{"up-cluster", "--help"}, 0, "--nats-port", ""},
 		{[]string{"up-cluster", "--verbose", "--help"}, 0, "--verbose", ""},
 		{[]string{"up-cluster", "now"}, 2, "", "none are taken"},
 		{[]string{"up-cluster", "--nats-replicas=5"}, 2, "", "NATS_REPLICAS must be 3"},
@@ -33,6 +34,9 @@ func TestTheCommandLineOfThreeServers(t *testing.T) {
 		require.Contains(t, err.String(), c.err)
 		if c.out == "" {
 			require.Empty(t, out.String())
+		}
+		for _, useless := range []string{"--nats-url", "--nats-replicas"} {
+			require.NotContains(t, out.String(), useless)
 		}
 	}
 }

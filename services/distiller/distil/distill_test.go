@@ -464,19 +464,6 @@ func TestAReportWithoutFactsIsAnOutcome(t *testing.T) {
 	require.Empty(t, facts(t, s, run).Facts)
 }
 
-// deliveries waits until the distiller's consumer has nothing left.
-func deliveries(t *testing.T, js jetstream.JetStream) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		c, err := js.Consumer(t.Context(), topology.Notebook, topology.Distil)
-		if err != nil {
-			return false
-		}
-		info, err := c.Info(t.Context())
-		return err == nil && info.NumPending == 0 && info.NumAckPending == 0
-	}, servicetest.Wait, 5*time.Millisecond)
-}
-
 // redeliver has the whole stream delivered again, as after a crash that lost every acknowledgement.
 func redeliver(t *testing.T, js jetstream.JetStream) {
 	t.Helper()
@@ -511,11 +498,11 @@ func TestTheSameMessageAgainChangesNothing(t *testing.T) {
 	stop := start(t, d)
 	enginetest.Complete(t, s, thread, run, servicetest.Access, twoPages)
 	facts(t, s, run)
-	deliveries(t, bus.JS)
+	servicetest.Delivered(t, bus.JS, topology.Distil)
 	stop()
 	redeliver(t, bus.JS)
 	start(t, open(t, bus, enginetest.Ollama(server)))
-	deliveries(t, bus.JS)
+	servicetest.Delivered(t, bus.JS, topology.Distil)
 	require.Equal(t, 1, outcomes(t, bus.JS))
 	require.Len(t, server.Chats(), 1)
 }
@@ -549,7 +536,7 @@ func TestAThreadDeletedMeanwhileLeavesNothing(t *testing.T) {
 	enginetest.Complete(t, s, thread, run, servicetest.Access, long(150))
 	ollamatest.Soon(t, "the second chunk is asked for", func() bool { return len(server.Chats()) == 2 })
 	servicetest.Append(t, s, thread, notebook.DeleteThread{})
-	deliveries(t, bus.JS)
+	servicetest.Delivered(t, bus.JS, topology.Distil)
 	require.Zero(t, outcomes(t, bus.JS))
 	bucket, err := bus.JS.KeyValue(t.Context(), topology.BucketReplies)
 	require.NoError(t, err)
@@ -570,7 +557,7 @@ func TestAMessageThatIsNoEventIsKeptAmongTheDead(t *testing.T) {
 	require.NoError(t, err)
 	enginetest.Complete(t, s, thread, run, servicetest.Access, twoPages)
 	facts(t, s, run)
-	deliveries(t, bus.JS)
+	servicetest.Delivered(t, bus.JS, topology.Distil)
 	items, _, err := dead.List(t.Context(), bus.JS, 0, 10)
 	require.NoError(t, err)
 	require.Len(t, items, 1)
@@ -596,6 +583,6 @@ func TestAMalformedMessageOfARunAtWorkFailsNothing(t *testing.T) {
 	})
 	close(hold)
 	facts(t, s, run)
-	deliveries(t, bus.JS)
+	servicetest.Delivered(t, bus.JS, topology.Distil)
 	s.Tail.View(thread, func(t2 *notebook.Thread) { require.Empty(t, t2.Runs[run].Failed) })
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/factstream/factstream/jetstream/bustest"
+	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/services/distiller/distil"
 	"github.com/factstream/factstream/shared/engine/enginetest"
 	"github.com/factstream/factstream/shared/event"
@@ -43,7 +44,7 @@ func TestAProcessIsKilledAtEveryPointOfAStep(t *testing.T) {
 			enginetest.Complete(t, s, thread, run, servicetest.Access, report)
 			process.Restart()
 			out := facts(t, s, run)
-			deliveries(t, bus.JS)
+			servicetest.Delivered(t, bus.JS, topology.Distil)
 			require.Equal(t, 1, outcomes(t, bus.JS))
 			require.Len(t, server.Chats(), calls)
 			require.Equal(t, "ollama", out.Engine)
@@ -63,7 +64,7 @@ func TestAProcessIsKilledAtEveryPointOfAStep(t *testing.T) {
 		enginetest.Complete(t, s, thread, run, servicetest.Access, twoPages)
 		require.Equal(t, model.ClassBad, failed(t, s, run).Class)
 		process.Restart()
-		deliveries(t, bus.JS)
+		servicetest.Delivered(t, bus.JS, topology.Distil)
 		require.Len(t, server.Chats(), 2)
 		require.Equal(t, 1, count(t, bus.JS, event.StageFailed{}.Kind()+".>"))
 	})

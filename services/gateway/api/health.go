@@ -49,10 +49,10 @@ type ModelState struct {
 	Hint      string   `json:"hint" doc:"What would bring a language model; empty when nothing is to be done"`
 }
 
-// ProviderState says what a new thread's runs are.
+// ProviderState says what a new thread's runs are. It is empty while the settings that decide it cannot be read.
 type ProviderState struct {
-	Mode string `json:"mode" enum:"live,replay"`
-	Name string `json:"name"`
+	Mode string `json:"mode,omitempty" enum:"live,replay" doc:"Left out while the settings cannot be read, as when the bus is away"`
+	Name string `json:"name,omitempty"`
 }
 
 // ProjectionState says how far notebook.db is.
@@ -130,7 +130,7 @@ func (s *Server) ready(ctx context.Context) Ready {
 		}
 		v.Model = s.models.get(ctx, s.Now(), effective)
 	} else {
-		v.Provider, v.Model = ProviderState{Mode: "replay"}, ModelState{Engine: model.EngineExtractive, Installed: []string{}, Missing: []string{}}
+		v.Model = ModelState{Engine: model.EngineExtractive, Installed: []string{}, Missing: []string{}}
 	}
 	if v.Bus {
 		if v.Dead, err = dead.Count(ctx, s.JS); err != nil {

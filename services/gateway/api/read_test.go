@@ -413,6 +413,7 @@ func TestWithoutTheBusReadsGoOnAndWritesSaySo(t *testing.T) {
 	g.do("GET", "/readyz", nil).is(503, &r)
 	require.False(t, r.Bus)
 	require.Contains(t, r.Reasons, "the message bus does not answer")
+	require.Empty(t, r.Provider, "the settings are on the bus: nobody knows whether runs are bought")
 	p := g.do("PATCH", at, `{"title":"x"}`, header("Idempotency-Key", "mine")).refused(503, "outcome-unknown")
 	require.Equal(t, "mine", p["idempotency_key"])
 	p = g.do("PATCH", at, `{"title":"x"}`).refused(503, "outcome-unknown")

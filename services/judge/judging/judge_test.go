@@ -321,19 +321,6 @@ func TestTheModelSeesDatesAndNothingOfItsOwnTyping(t *testing.T) {
 	require.Regexp(t, `BEGIN material-\w+\nIgnore the rules: [^\n]*\n(source|date)`, messages[1].Content)
 }
 
-// deliveries waits until the judge's consumer has nothing left.
-func (c court) deliveries(t *testing.T) {
-	t.Helper()
-	require.Eventually(t, func() bool {
-		consumer, err := c.bus.JS.Consumer(t.Context(), topology.Notebook, topology.Judge)
-		if err != nil {
-			return false
-		}
-		info, err := consumer.Info(t.Context())
-		return err == nil && info.NumPending == 0 && info.NumAckPending == 0
-	}, servicetest.Wait, 5*time.Millisecond)
-}
-
 func (c court) outcomes(t *testing.T) (n int) {
 	t.Helper()
 	stream, err := c.bus.JS.Stream(t.Context(), topology.Notebook)
@@ -355,7 +342,7 @@ func TestTheSameMessageAgainChangesNothing(t *testing.T) {
 	c.thread(t, "t", "ollama")
 	c.run(t, "t", "r", servicetest.Access, "the cell stores energy", "the cell stores energy again")
 	c.verdicts(t, "t", "r")
-	c.deliveries(t)
+	servicetest.Delivered(t, c.bus.JS, topology.Judge)
 	stop()
 	require.NoError(t, c.bus.JS.DeleteConsumer(t.Context(), topology.Notebook, topology.Judge))
 	for _, row := range topology.Durables() {
@@ -365,7 +352,7 @@ func TestTheSameMessageAgainChangesNothing(t *testing.T) {
 		}
 	}
 	start(t, c.open(t, enginetest.Ollama(server)))
-	c.deliveries(t)
+	servicetest.Delivered(t, c.bus.JS, topology.Judge)
 	require.Equal(t, 1, c.outcomes(t))
 	require.Len(t, server.Chats(), 1)
 	require.Len(t, server.Embeds(), 1)

@@ -6,6 +6,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/factstream/factstream/jetstream/bustest"
+	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/services/judge/judging"
 	"github.com/factstream/factstream/shared/engine/enginetest"
 	"github.com/factstream/factstream/shared/model/ollama/ollamatest"
@@ -45,7 +46,7 @@ func TestAProcessIsKilledAtEveryPointOfAStep(t *testing.T) {
 				"the cell stores energy distinct the cell stores much more of energy",
 				"the cell stores never energy distinct the cell stores much more of energy",
 			}, c.relations("t", c.verdicts(t, "t", "r")))
-			c.deliveries(t)
+			servicetest.Delivered(t, c.bus.JS, topology.Judge)
 			require.Equal(t, 1, c.outcomes(t))
 			require.Len(t, server.Chats(), calls.chats)
 			require.Len(t, server.Embeds(), calls.embeds)

@@ -105,7 +105,8 @@ async function showState() {
   try {
     const r = await ready();
     const parts = [
-      r.provider.mode === "live" ? "Live: runs ask " + r.provider.name + " and cost credits." : "Replay: runs play a recording, whatever is asked; nothing is bought.",
+      r.provider.mode === "live" && "Live: runs ask " + r.provider.name + " and cost credits.",
+      r.provider.mode === "replay" && "Replay: runs play a recording, whatever is asked; nothing is bought.",
       r.model.engine === "ollama" ? "A local language model reads the reports." : "No language model: facts are extracted by rules.",
       r.model.hint && "For a model: " + r.model.hint + ".",
       ...r.reasons.map(reason => "Trouble: " + reason + "."),

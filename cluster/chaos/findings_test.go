@@ -10,7 +10,6 @@ import (
 
 	"github.com/stretchr/testify/require"
 
-	"github.com/factstream/factstream/fixtures/standin"
 	"github.com/factstream/factstream/jetstream/embedded"
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/notebook"
@@ -128,39 +127,6 @@ func TestTheAuditFindsAPromiseThatWasNotKept(t *testing.T) {
 	require.Empty(t, found)
 	found.promises([]promise{{"a run", "run.requested", "t", "lost"}}, r)
 	require.Contains(t, join(found), "a run was accepted")
-}
-
-func TestTheAuditFindsWhatWasPaidTwice(t *testing.T) {
-	t.Parallel()
-	at := func(s int) time.Time { return time.Unix(1000+int64(s), 0) }
-	call := func(n, from, to int) standin.Call {
-		return standin.Call{N: n, Body: `{"query":"Why?","mode":"fast"}`, Started: at(from), Ended: at(to), Status: 200, Sent: 1 << 20, Outcome: standin.Whole}
-	}
-	r := told(created, requested, started, completed)
-	fault := []Span{{at(1), at(3)}}
-	for name, c := range map[string]struct {
-		calls     []standin.Call
-		explained []Span
-		wrong     string
-	}{
-		"one call":                      {[]standin.Call{call(1, 0, 2)}, nil, ""},
-		"no call":                       {nil, nil, "the provider gave 0 whole answers"},
-		"two calls":                     {[]standin.Call{call(1, 0, 2), call(2, 5, 6)}, nil, "2 whole answers that no fault touched"},
-		"two, one cut off by a fault":   {[]standin.Call{call(1, 0, 2), call(2, 9, 10)}, fault, ""},
-		"two at once":                   {[]standin.Call{call(1, 0, 5), call(2, 4, 6)}, nil, "was made while call 1 was open"},
-		"two at once, one of them held": {[]standin.Call{call(1, 0, 5), call(2, 2, 6)}, fault, ""},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			var found findings
-			found.paid(r, c.calls, c.explained)
-			if c.wrong == "" {
-				require.Empty(t, found)
-				return
-			}
-			require.Contains(t, join(found), c.wrong)
-		})
-	}
 }
 
 func TestADumpHoldsEveryRowInAnOrderOfItsOwn(t *testing.T) {
