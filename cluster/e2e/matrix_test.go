@@ -279,7 +279,7 @@ func TestEveryFaultPointIsListedWithWhatItMeans(t *testing.T) {
 }
 
 // apart are the points that no story of all goes well passes, or only one with a language model.
-var apart = []string{"researcher.lost", "judge.embedded", "distiller.given-up", "judge.given-up", "judge.chosen"}
+var apart = []string{"researcher.lost", "distiller.kept", "judge.embedded", "judge.kept", "distiller.given-up", "judge.given-up", "judge.chosen"}
 
 func TestAfterAKillAtAnyPointTheNotebookIsThatOfAnUndisturbedRun(t *testing.T) {
 	t.Parallel()

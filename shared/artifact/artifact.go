@@ -11,7 +11,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"time"
 
@@ -107,27 +106,14 @@ func (s *Store) PutAll(ctx context.Context, thread string, contents []string) ([
 	return refs, nil
 }
 
-// PutFile keeps the content of the file at path for thread, unless it is kept already, without holding it in memory. A
-// file that changes meanwhile is ErrChanged.
-func (s *Store) PutFile(ctx context.Context, thread, path string) (Ref, error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return Ref{}, fmt.Errorf("keep a file: %w", err)
-	}
-	defer file.Close() //nolint:errcheck // only read
+// RefOf reads content to its end and gives the reference under which it is kept for thread.
+func RefOf(thread string, content io.Reader) (Ref, error) {
 	sum := sha256.New()
-	size, err := io.Copy(sum, file)
+	size, err := io.Copy(sum, content)
 	if err != nil {
-		return Ref{}, fmt.Errorf("keep %s: %w", path, err)
+		return Ref{}, fmt.Errorf("read what is to be kept: %w", err)
 	}
-	ref, err := newRef(thread, hex.EncodeToString(sum.Sum(nil)), size)
-	if err != nil {
-		return Ref{}, err
-	}
-	if _, err := file.Seek(0, io.SeekStart); err != nil {
-		return Ref{}, fmt.Errorf("keep %s: %w", path, err)
-	}
-	return s.put(ctx, ref, file)
+	return newRef(thread, hex.EncodeToString(sum.Sum(nil)), size)
 }
 
 // PutAs keeps content that is said to be ref's, unless that is kept already. Content that is not ref's is ErrChanged, and
@@ -204,7 +190,7 @@ func (s *Store) put(ctx context.Context, ref Ref, content io.Reader) (Ref, error
 	}
 	ctx, cancel := bounded(ctx, ref.Size)
 	defer cancel()
-	info, err := s.objects.Put(ctx, jetstream.ObjectMeta{Name: ref.Ref}, content)
+	info, err := s.objects.Put(ctx, jetstream.ObjectMeta{Name: ref.Ref, Opts: chunks(ref.Size)}, content)
 	if err != nil {
 		return Ref{}, ref.failed("keep", err)
 	}
@@ -215,6 +201,14 @@ func (s *Store) put(ctx context.Context, ref Ref, content io.Reader) (Ref, error
 		return Ref{}, fmt.Errorf("keep artifact %s: %w", ref.Ref, ErrChanged)
 	}
 	return ref, nil
+}
+
+// chunkSize is the library's own, in bytes.
+const chunkSize = 128 << 10
+
+// chunks keeps the library from making a whole buffer for less content than that.
+func chunks(size int64) *jetstream.ObjectMetaOptions {
+	return &jetstream.ObjectMetaOptions{ChunkSize: uint32(min(max(size, 1), chunkSize))}
 }
 
 // look is nil when the artifact is there and whole.

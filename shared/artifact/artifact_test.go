@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"testing/iotest"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/assert"
@@ -119,20 +119,24 @@ func TestTheSameContentIsKeptOnce(t *testing.T) {
 	require.Equal(t, 1, names)
 }
 
-func TestAFileIsKeptAsItsContent(t *testing.T) {
+func TestAStreamIsKeptAsItsContent(t *testing.T) {
 	t.Parallel()
 	store, _ := setup(t)
 	content := bytes.Repeat([]byte("spooled "), 50_000)
-	path := filepath.Join(t.TempDir(), "spool")
-	require.NoError(t, os.WriteFile(path, content, 0o600))
-	fromFile, err := store.PutFile(t.Context(), "t1", path)
+	streamed, err := RefOf("t1", bytes.NewReader(content))
 	require.NoError(t, err)
-	fromBytes, err := store.Put(t.Context(), "t1", content)
+	require.NoError(t, store.PutAs(t.Context(), streamed, bytes.NewReader(content)))
+	got, err := store.Get(t.Context(), streamed)
 	require.NoError(t, err)
-	require.Equal(t, fromBytes, fromFile)
+	require.Equal(t, content, got)
+	whole, err := store.Put(t.Context(), "t1", content)
+	require.NoError(t, err)
+	require.Equal(t, whole, streamed)
 
-	_, err = store.PutFile(t.Context(), "t1", path+".missing")
-	require.ErrorIs(t, err, os.ErrNotExist)
+	_, err = RefOf("t1", iotest.ErrReader(os.ErrClosed))
+	require.ErrorIs(t, err, os.ErrClosed)
+	_, err = RefOf("t/1", bytes.NewReader(nil))
+	require.ErrorIs(t, err, ErrBadRef)
 }
 
 func TestAFileThatChangesIsNotKept(t *testing.T) {

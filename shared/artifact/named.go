@@ -24,7 +24,7 @@ const (
 )
 
 // Name gives an artifact of thread a name, so that it can be found without its reference. A name that is taken is given
-// to the new one. name has letters, digits, dots, dashes and underscores, and at least one dot (ErrBadRef).
+// to the new one; an artifact may be named before it is there, and is missing to who reads it until then. name has letters, digits, dots, dashes and underscores, and at least one dot (ErrBadRef).
 func (s *Store) Name(ctx context.Context, thread, name string, ref Ref) error {
 	object, err := objectName(thread, name)
 	if err != nil {
@@ -38,7 +38,7 @@ func (s *Store) Name(ctx context.Context, thread, name string, ref Ref) error {
 	}
 	ctx, cancel := bounded(ctx, 0)
 	defer cancel()
-	meta := jetstream.ObjectMeta{Name: object, Metadata: map[string]string{namedRef: ref.Ref, namedSize: strconv.FormatInt(ref.Size, 10)}}
+	meta := jetstream.ObjectMeta{Name: object, Opts: chunks(0), Metadata: map[string]string{namedRef: ref.Ref, namedSize: strconv.FormatInt(ref.Size, 10)}}
 	if _, err := s.objects.Put(ctx, meta, bytes.NewReader(nil)); err != nil {
 		return fmt.Errorf("name artifact %s %s: %w", ref.Ref, object, err)
 	}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync"
 
 	"github.com/factstream/factstream/shared/model"
 	"github.com/factstream/factstream/shared/model/extractive"
@@ -13,17 +15,25 @@ import (
 	"github.com/factstream/factstream/shared/text"
 )
 
-// of opens the engine of a step's thread. Auto is decided here, once for the thread, and recorded before anything is made with it;
-// after that the thread waits for its engine and never takes the other.
+// of opens the engine of a step's thread. Auto is decided here, once for the thread. A language model is recorded before it is asked;
+// while the engine without one makes its first outcome, it is being recorded (Recorded). After that the thread waits for its engine and
+// never takes the other.
 func (e *Engines) of(ctx context.Context, step Step, shown *sign) (*Engine, error) {
+	m := &Engine{step: step, model: extractive.New(), engines: e, shown: shown, since: e.s.Now()}
 	name := e.setting(step.Thread)
 	if name == model.EngineAuto {
 		var err error
 		if name, err = e.choose(ctx, step); err != nil {
 			return nil, err
 		}
+		if name == model.EngineOllama {
+			if name, err = e.keepChoice(ctx, step, name); err != nil {
+				return nil, err
+			}
+		} else {
+			m.recorded = e.recording(ctx, step, name)
+		}
 	}
-	m := &Engine{step: step, model: extractive.New(), engines: e, shown: shown, since: e.s.Now()}
 	if name == model.EngineOllama {
 		local, err := e.ollama(ctx)
 		if err != nil {
@@ -45,16 +55,21 @@ func (e *Engines) setting(thread string) (engine string) {
 	return engine
 }
 
-// choose decides auto and records it. Another worker of the thread may have been faster; then that choice counts.
-func (e *Engines) choose(ctx context.Context, step Step) (string, error) {
+// choose decides auto.
+func (e *Engines) choose(ctx context.Context, step Step) (name string, err error) {
 	local, err := e.ollama(ctx)
 	if err != nil {
 		return "", err
 	}
 	name, why, err := model.Choose(ctx, model.EngineAuto, local)
-	if err != nil {
-		return "", err
+	if err == nil {
+		e.s.Log.Info().Str("thread", step.Thread).Str("engine", name).Str("why", why).Msg("engine chosen")
 	}
+	return name, err
+}
+
+// keepChoice records a choice of auto and gives the one that counts: another worker of the thread may have been faster.
+func (e *Engines) keepChoice(ctx context.Context, step Step, name string) (string, error) {
 	// With an id of its own: a person may set the thread back to auto, and the next choice for the same trigger is another event.
 	origin := notebook.Origin{Cause: step.Trigger, Seed: text.RandomID()}
 	if _, err := e.s.Appender.Append(ctx, step.Thread, notebook.SetEngine{Engine: name}, origin); err != nil {
@@ -63,8 +78,30 @@ func (e *Engines) choose(ctx context.Context, step Step) (string, error) {
 	if recorded := e.setting(step.Thread); recorded != model.EngineAuto && recorded != "" {
 		name = recorded
 	}
-	e.s.Log.Info().Str("thread", step.Thread).Str("engine", name).Str("why", why).Msg("engine chosen")
 	return name, step.Points.Chosen.Hit(ctx)
+}
+
+// errOtherEngine means that auto was decided otherwise, by another worker or by a person, while a step was done with this engine: it is
+// done again.
+var errOtherEngine = errors.New("another engine was set for the thread meanwhile")
+
+// recording records a choice beside the work. What it returns waits for that, as often as it is called.
+func (e *Engines) recording(ctx context.Context, step Step, name string) func() error {
+	return sync.OnceValue(background(func() error {
+		counts, err := e.keepChoice(ctx, step, name)
+		if err == nil && counts != name {
+			err = errOtherEngine
+		}
+		return err
+	}))
+}
+
+// background runs fn at once; what it returns waits for the outcome, and is to be called once.
+func background(fn func() error) (outcome func() error) {
+	done := make(chan error, 1)
+	go func() { done <- fn() }()
+	runtime.Gosched() // where there is one processor, it would else wait until the work is done
+	return func() error { return <-done }
 }
 
 // ollama is the client for the server and models that are set now. A change of the settings counts from the next step on; steps

@@ -104,7 +104,7 @@ func (e *Engines) Do(ctx context.Context, step Step, fn func(ctx context.Context
 		}
 	})
 	shown := &sign{}
-	watching.Go(func() { shown.repeat(work, max(e.s.Config.AckWait*4/15, 100*time.Millisecond)) })
+	watching.Go(func() { shown.repeat(work, max(e.s.Config.AckWait*4/15, unseen)) })
 
 	err := e.do(work, step, limit, shown, fn)
 	if step.unwanted(e.s.Tail) {
@@ -125,7 +125,7 @@ func (e *Engines) do(ctx context.Context, step Step, limit *stopwatch, shown *si
 		return err
 	}
 	m.limit = limit
-	return fn(ctx, m)
+	return errors.Join(fn(ctx, m), m.Recorded())
 }
 
 func (s Step) wanted(t *notebook.Thread) bool { return t.Exists() && s.Wanted(t) }
@@ -157,8 +157,10 @@ type Engine struct {
 	engines *Engines
 	limit   *stopwatch
 	shown   *sign
-	shared  bool // others use it too: it is asked under a lease
+	shared  bool // a server's, which others use too: it is asked under a lease, and its replies are kept
 	since   time.Time
+
+	recorded func() error // waits until the choice of auto is recorded; nil when there was none, or it is
 }
 
 // As is the same engine for another stage of the same step, as a closing has several.
@@ -172,11 +174,11 @@ func (m *Engine) As(stage string) *Engine {
 // Call is what the tasks of package model are asked with. Part tells apart several calls of one stage for one trigger, such as
 // the chunks of a report; it may be empty.
 func (m *Engine) Call(part string) model.Call {
-	first := !m.shared && m.step.Delivered <= 1 // looking would take longer than the answer
-	return model.Call{
-		Model: m.model, Replies: keeper{m.engines.replies, m.step.Points.Kept, first}, Turn: m.call,
-		Thread: m.step.Thread, Trigger: m.step.Trigger, Part: part,
+	call := model.Call{Model: m.model, Turn: m.call, Thread: m.step.Thread, Trigger: m.step.Trigger, Part: part}
+	if m.shared { // what the engine without a model says is made again faster than it is kept, and is the same
+		call.Replies = keeper{m.engines.replies, m.step.Points.Kept}
 	}
+	return call
 }
 
 // CallPair is Call for a verdict on two texts, which belongs to them and not to what brought them together. Both are fingerprints.
@@ -184,6 +186,18 @@ func (m *Engine) CallPair(elder, newer string) model.Call {
 	call := m.Call("")
 	call.Pair = elder + "." + newer
 	return call
+}
+
+// Quick says that the engine is part of the process: what it is asked takes milliseconds, and asked again it says the same.
+func (m *Engine) Quick() bool { return !m.shared }
+
+// Recorded returns when it is recorded that auto picked this engine for the thread, if it did. It is called before an outcome is
+// appended, and fails when the thread has another engine by now; then the step is to be done again.
+func (m *Engine) Recorded() error {
+	if m.recorded == nil {
+		return nil
+	}
+	return m.recorded()
 }
 
 // Say shows what the step is doing, best effort: a word or two such as "chunk 2 of 5".
@@ -203,21 +217,27 @@ func (m *Engine) show(ctx context.Context, state progress.State) {
 	})
 }
 
+// unseen is how long a step goes on before it shows anything: nobody can read what is over sooner.
+const unseen = 100 * time.Millisecond
+
 // sign is what a step shows, again and again: a write may get lost, and the board forgets after a minute.
 type sign struct {
 	mu    sync.Mutex
 	write func(context.Context)
+	lit   bool // the step goes on for longer than unseen
 }
 
 func (s *sign) put(ctx context.Context, write func(context.Context)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.write = write
-	write(ctx)
+	if s.lit {
+		write(ctx)
+	}
 }
 
 func (s *sign) repeat(ctx context.Context, every time.Duration) {
-	again := time.NewTicker(every)
+	again := time.NewTimer(unseen)
 	defer again.Stop()
 	for {
 		select {
@@ -225,7 +245,9 @@ func (s *sign) repeat(ctx context.Context, every time.Duration) {
 			return
 		case <-again.C:
 		}
+		again.Reset(every)
 		s.mu.Lock()
+		s.lit = true
 		if s.write != nil {
 			s.write(ctx)
 		}

@@ -116,9 +116,14 @@ func TestAutoTakesTheEngineWithoutAModelWhenNoneIsThere(t *testing.T) {
 	b := setup(t, "auto", engine.Options{})
 	b.server.Remove(ollamatest.EmbedModel)
 	var name string
-	require.NoError(t, b.engines.Do(t.Context(), step("e1"), used(&name)))
+	require.NoError(t, b.engines.Do(t.Context(), step("e1"), func(ctx context.Context, m *engine.Engine) error {
+		require.True(t, m.Quick())
+		require.NoError(t, m.Recorded())
+		require.Equal(t, "extractive", b.setting(), "recorded before an outcome is")
+		require.NoError(t, m.Recorded())
+		return used(&name)(ctx, m)
+	}))
 	require.Equal(t, "extractive", name)
-	require.Equal(t, "extractive", b.setting())
 
 	b.server.Install(ollamatest.EmbedModel)
 	require.NoError(t, b.engines.Do(t.Context(), step("e2"), used(&name)))
@@ -205,7 +210,7 @@ func shown(t *testing.T, s *service.Service, stage string) progress.Entry {
 	return progress.Entry{}
 }
 
-func TestTheEngineWithoutAModelNeedsNoTurn(t *testing.T) {
+func TestTheEngineWithoutAModelNeedsNoTurnAndKeepsNoReplies(t *testing.T) {
 	t.Parallel()
 	b := setup(t, "extractive", engine.Options{})
 	require.NoError(t, b.s.Leases.Do(t.Context(), "model", 0, func(context.Context) error {
@@ -218,6 +223,9 @@ func TestTheEngineWithoutAModelNeedsNoTurn(t *testing.T) {
 		})
 	}))
 	require.Zero(t, b.server.Calls("/api/tags"))
+	replies, err := b.s.JS.KeyValue(t.Context(), topology.BucketReplies)
+	require.NoError(t, err)
+	require.Empty(t, keys(t, replies))
 }
 
 func TestAReplyIsNotAskedForTwice(t *testing.T) {

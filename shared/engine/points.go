@@ -25,7 +25,7 @@ type Points struct {
 func NewPoints(service string) Points {
 	return Points{
 		Delivered: fault.New(service+".delivered", "what asks for the step is in hand; nothing was done about it yet"),
-		Chosen:    fault.New(service+".chosen", "the choice of auto is recorded; nothing was made with it"),
+		Chosen:    fault.New(service+".chosen", "the choice of auto is recorded; no outcome of it is"),
 		Replied:   fault.New(service+".replied", "the model has answered; its reply is not kept; hit once for each call"),
 		Kept:      fault.New(service+".kept", "a reply is kept; nothing was made of it; hit once for each reply, also one that was found"),
 		Made:      fault.New(service+".made", "the outcome is made; it is not appended"),
@@ -44,15 +44,10 @@ func (p Points) Embedding(service string) Points {
 type keeper struct {
 	*replies.Store
 	point fault.Point
-	first bool // the call is made without looking for a reply
 }
 
 func (k keeper) Do(ctx context.Context, key model.Key, req model.Request, call func(context.Context) (model.Reply, error)) (model.Record, error) {
-	do := k.Store.Do
-	if k.first {
-		do = k.DoFirst
-	}
-	record, err := do(ctx, key, req, call)
+	record, err := k.Store.Do(ctx, key, req, call)
 	if err == nil {
 		err = k.point.Hit(ctx)
 	}

@@ -82,6 +82,9 @@ func (e *Engines) handle(ctx context.Context, stage RunStage, m worker.Message) 
 		if err := stage.Points.Made.Hit(work); err != nil {
 			return err
 		}
+		if err := engine.Recorded(); err != nil {
+			return err
+		}
 		// Not in the step's own context, which ends as soon as the outcome is seen.
 		appended, err := e.s.Appender.Append(ctx, run.Thread, command, notebook.Origin{Cause: run.Trigger})
 		if err != nil {

@@ -76,7 +76,7 @@ func ask[T Task, R any](ctx context.Context, call Call, task T) (T, R, Outcome, 
 		record, err = call.keep(ctx, info, req, out.Tries)
 		answered := task
 		if err == nil {
-			answered, reply, err = decode[T, R](record, req.Schema)
+			answered, reply, err = decode[T, R](task, record, req.Schema)
 		}
 		if err == nil {
 			out.Engine, out.Model, out.Digest = record.Reply.Engine, record.Reply.Model, record.Reply.Digest
@@ -135,10 +135,7 @@ func (c Call) keep(ctx context.Context, info Info, req Request, try int) (Record
 	}
 	if c.Replies == nil {
 		reply, err := generate(ctx)
-		if err != nil {
-			return Record{}, err
-		}
-		return NewRecord(req, reply, time.Time{})
+		return Record{Reply: reply}, err
 	}
 	return c.Replies.Do(ctx, c.key(info, req.Task.Step(), try), req, generate)
 }
@@ -168,8 +165,11 @@ func NewRecord(req Request, reply Reply, at time.Time) (Record, error) {
 	return Record{Task: task, System: req.System, Prompt: req.Prompt, Reply: reply, At: at}, nil
 }
 
-func decode[T Task, R any](record Record, schema json.RawMessage) (task T, reply R, err error) {
-	if err := json.Unmarshal(record.Task, &task); err != nil {
+// decode reads a reply, and the task that it answers: the one that was kept with it, or else the one given.
+func decode[T Task, R any](given T, record Record, schema json.RawMessage) (task T, reply R, err error) {
+	if record.Task == nil {
+		task = given
+	} else if err := json.Unmarshal(record.Task, &task); err != nil {
 		return task, reply, fmt.Errorf("read the kept task: %w", err)
 	}
 	object, err := Extract(record.Reply.Text, schema)

@@ -232,7 +232,7 @@ func (t *Thread) completed(e event.Event, d event.RunCompleted) {
 	}
 	r.end(e, "completed")
 	r.Completed = &Completion{
-		Attempt: d.Attempt, Cost: d.Cost, Dollars: d.Dollars, Pages: len(d.Pages), Events: d.Events, Usage: d.Usage, Warnings: d.Warnings,
+		Attempt: d.Attempt, Cost: d.Cost, Dollars: d.Dollars, Pages: len(d.Pages), Gaps: len(d.Gaps), Events: d.Events, Usage: d.Usage, Warnings: d.Warnings,
 		Replayed: d.Replayed, Kept: d.Kept(),
 	}
 	for _, p := range d.Pages {

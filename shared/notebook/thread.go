@@ -113,6 +113,7 @@ type Completion struct {
 	Cost     int // credits spent
 	Dollars  float64
 	Pages    int // how many it cites
+	Gaps     int // how many it says that it left
 	Events   int // of the provider
 	Usage    json.RawMessage
 	Warnings []string

@@ -22,6 +22,7 @@ import (
 	"github.com/factstream/factstream/shared/artifact"
 	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/fault"
+	"github.com/factstream/factstream/shared/footprint"
 	"github.com/factstream/factstream/shared/lifeline"
 	"github.com/factstream/factstream/shared/logging"
 	"github.com/factstream/factstream/shared/notebook"
@@ -155,6 +156,7 @@ func Main(name string, parts func(context.Context, *Service) ([]Part, error)) in
 		return 0
 	}
 	cfg := config.LoadOrExit(name)
+	footprint.Take(share(name))
 	log, redactor := logging.ForProcess(cfg)
 	ctx, stop := lifeline.Context(context.Background())
 	defer stop()
@@ -166,6 +168,15 @@ func Main(name string, parts func(context.Context, *Service) ([]Part, error)) in
 		return 1
 	}
 	return 0
+}
+
+// share is what part of the processors a service takes, as a divisor. A worker does one step at a time, and there are four. The gateway
+// takes all of them until it has read the stream.
+func share(name string) int {
+	if name == "gateway" {
+		return 1
+	}
+	return 4
 }
 
 func run(ctx context.Context, cfg config.Config, log zerolog.Logger, redactor *logging.Redactor, parts func(context.Context, *Service) ([]Part, error)) error {

@@ -88,6 +88,10 @@ func (b *Briefer) handle(ctx context.Context, m worker.Message) error {
 	if err := pointClosed.Hit(ctx); err != nil {
 		return err
 	}
+	remaining, err = b.ahead(ctx, c, remaining, m.NumDelivered)
+	if err != nil {
+		return err
+	}
 	for _, stage := range remaining {
 		if err := b.step(ctx, c, stage, m.NumDelivered); err != nil {
 			return err
@@ -198,7 +202,7 @@ func (b *Briefer) do(ctx context.Context, c closing, stage string, delivered int
 			return err
 		}
 		command = made
-		return nil
+		return m.Recorded()
 	})
 	if err != nil || command == nil {
 		return nil, err

@@ -35,7 +35,7 @@ func (b *Briefer) plan(ctx context.Context, c closing, m *engine.Engine) (notebo
 		return nil, err
 	}
 	var err error
-	if s.task.Gaps, err = b.gaps(ctx, c.thread, s.completed); err != nil {
+	if s.task.Gaps, err = b.gaps(ctx, c.thread, s.leftGaps); err != nil {
 		return nil, err
 	}
 	out := notebook.ProposeQuestions{ClosingStep: c.step(), Proposed: event.QuestionsProposed{Engine: m.Info.Engine}}
@@ -120,11 +120,11 @@ func (b *Briefer) propose(ctx context.Context, m *engine.Engine, s situation, pa
 
 // situation is what a plan is made from.
 type situation struct {
-	task      model.QuestionsTask // but for its gaps
-	completed []string            // runs of the cycle that may have left gaps
-	known     []string            // every question of the thread
-	parent    string              // the run that the questions follow; empty when no run of the cycle completed
-	depth     int                 // of the questions
+	task     model.QuestionsTask // but for its gaps
+	leftGaps []string            // runs of the cycle that say so
+	known    []string            // every question of the thread
+	parent   string              // the run that the questions follow; empty when no run of the cycle completed
+	depth    int                 // of the questions
 }
 
 // situationOf reads the situation at the end of a cycle. It is pure. The task is cut to what a prompt shows by package model,
@@ -142,7 +142,9 @@ func situationOf(t *notebook.Thread, cycle *notebook.Cycle) situation {
 		if depth := r.Requested.Depth + 1; depth > s.depth { // the deepest run of the cycle, so that no follow-up seems less deep than it is
 			s.parent, s.depth = r.ID, depth
 		}
-		s.completed = append(s.completed, id)
+		if r.Completed.Gaps > 0 {
+			s.leftGaps = append(s.leftGaps, id)
+		}
 	}
 	for _, id := range t.FactIDs {
 		if f := t.Facts[id]; f.Active() && slices.Contains(cycle.Runs, f.Run) {

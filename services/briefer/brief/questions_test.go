@@ -22,7 +22,8 @@ func TestAPlanIsMadeFromWhatTheCycleFoundAndTheThreadKnows(t *testing.T) {
 	th.Pairs[th.PairIDs[0]].Run = "run0"
 	disputing(th, rises, falls)
 	th.Runs["failed"] = &notebook.Run{ID: "failed"}
-	th.Runs["run1"] = &notebook.Run{ID: "run1", Requested: event.RunRequested{Depth: 2}, Completed: &notebook.Completion{}}
+	th.Runs["run1"] = &notebook.Run{ID: "run1", Requested: event.RunRequested{Depth: 2}, Completed: &notebook.Completion{Gaps: 1}}
+	th.Runs["whole"] = &notebook.Run{ID: "whole", Completed: &notebook.Completion{}}
 	th.Coverage = &notebook.Coverage{CoverageMapped: event.CoverageMapped{Topics: []event.Topic{
 		{ID: "a", Name: "Durability", Facts: []string{old.ID, rises.ID, falls.ID}},
 		{ID: "b", Name: "Cost", Facts: []string{costs.ID, gone.ID}},
@@ -32,10 +33,10 @@ func TestAPlanIsMadeFromWhatTheCycleFoundAndTheThreadKnows(t *testing.T) {
 	th.QIDs = []string{root, "q1", "q2"}
 	th.Questions = map[string]*notebook.Question{root: {Text: question}, "q1": {Text: "Dismissed?", Dismissed: true}, "q2": {Text: "Asked?"}}
 
-	s := situationOf(th, &notebook.Cycle{ID: 2, Runs: []string{"failed", "run1"}})
+	s := situationOf(th, &notebook.Cycle{ID: 2, Runs: []string{"failed", "run1", "whole"}})
 	require.Equal(t, "run1", s.parent)
 	require.Equal(t, 3, s.depth)
-	require.Equal(t, []string{"run1"}, s.completed, "whose gaps are read")
+	require.Equal(t, []string{"run1"}, s.leftGaps, "whose gaps are read")
 	require.Equal(t, []string{question, "Dismissed?", "Asked?"}, s.known)
 	require.Equal(t, model.QuestionsTask{
 		Root: question, Facts: []string{rises.Statement, falls.Statement, costs.Statement},

@@ -24,6 +24,7 @@ type Keyed struct {
 // request identifies a write: by its key and what is asked of whom.
 type request struct {
 	key   string // as sent, or made here
+	fresh bool   // made here: nothing can have been done under it
 	cause string // id of the request: stands as the cause of its events, and finds them again
 	seed  string // of the ids of its events: they differ when the body does, which is how another body under the same key shows
 }
@@ -39,7 +40,7 @@ func identify(in Keyed, operation string, body any) (request, error) {
 		return request{}, fmt.Errorf("fingerprint the request: %w", err)
 	}
 	cause := text.ID("request", operation, key)
-	return request{key: key, cause: cause, seed: text.ID("request-body", cause, string(content))}, nil
+	return request{key: key, fresh: in.IdempotencyKey == "", cause: cause, seed: text.ID("request-body", cause, string(content))}, nil
 }
 
 // do appends a command and waits until reads see it. projected is false when that takes too long.
@@ -79,6 +80,9 @@ func (s *Server) once(ctx context.Context, thread string, cmd notebook.Command, 
 
 // doneBefore says whether events of this request are stored, and waits until the tail has them; it fails when they are of another body.
 func (s *Server) doneBefore(ctx context.Context, thread string, r request) (bool, error) {
+	if r.fresh {
+		return false, nil
+	}
 	first, err := s.Projection.FirstOfCause(ctx, thread, r.cause)
 	if errors.Is(err, projection.ErrNotFound) {
 		return false, nil

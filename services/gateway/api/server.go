@@ -18,6 +18,7 @@ import (
 	"github.com/factstream/factstream/jetstream/readers"
 	"github.com/factstream/factstream/services/gateway/projection"
 	"github.com/factstream/factstream/services/gateway/web"
+	"github.com/factstream/factstream/shared/footprint"
 	"github.com/factstream/factstream/shared/notebook"
 	"github.com/factstream/factstream/shared/service"
 )
@@ -62,7 +63,20 @@ func Parts(ctx context.Context, s *service.Service) ([]service.Part, error) {
 	if err != nil {
 		return nil, err
 	}
-	return g.Parts(), nil
+	return append(g.Parts(), service.Part{Name: "footprint", Run: g.stepBack}), nil
+}
+
+// stepBack leaves half of the processors to the other processes as soon as the notebook is there: until then it is folded twice.
+func (s *Server) stepBack(ctx context.Context) error {
+	seq, err := s.Tail.CatchUp(ctx)
+	if err == nil {
+		err = s.Projection.WaitFor(ctx, seq)
+	}
+	if err == nil {
+		footprint.Take(2)
+	}
+	<-ctx.Done()
+	return nil
 }
 
 // Open opens the projection in the data directory and listens on the configured address. The parts must be run or Close be called.

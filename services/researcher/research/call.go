@@ -35,7 +35,7 @@ func (r *Researcher) ask(ctx context.Context, j job, a attempt, asked provider.P
 		return run != nil && !run.Terminal() && len(run.Attempts) > a.n
 	})
 	defer release()
-	file, err := r.spool.create(a, r.Now)
+	file, err := r.spool.create(a, r.Now, !j.asked.Replay)
 	if err != nil {
 		r.Log.Warn().Err(err).Str("run", j.run).Msg("the answer is held in memory only")
 	}

@@ -163,9 +163,9 @@ type meanwhile struct {
 	happens func()
 }
 
-func (m meanwhile) keep(ctx context.Context, store *artifact.Store, thread string) (artifact.Ref, error) {
+func (m meanwhile) keep(ctx context.Context, store *artifact.Store, thread, name string) (artifact.Ref, error) {
 	m.happens()
-	return m.raw.keep(ctx, store, thread)
+	return m.raw.keep(ctx, store, thread, name)
 }
 
 func TestWhatIsKeptForARunThatIsCancelledMeanwhileIsRemoved(t *testing.T) {

@@ -102,12 +102,10 @@ func (r *Researcher) run(work context.Context, j job) (outcome string, err error
 	defer watching.end()
 	for {
 		if err = r.waitForRoom(wanted, watching); err == nil {
-			err = r.Leases.Do(wanted, leaseKey(j), lease.Batch, func(held context.Context) error {
+			err = r.inTurn(wanted, j, watching, func(held context.Context) error {
 				outcome, err = r.turn(work, held, j, watching)
 				return err
-			}, lease.KeepWhileBusAway(), lease.OnWait(func(h lease.Holder) {
-				watching.waiting("for its turn: one call at a time (" + h.Name + ")")
-			}))
+			})
 		}
 		switch {
 		case err == nil:
@@ -121,19 +119,24 @@ func (r *Researcher) run(work context.Context, j job) (outcome string, err error
 	}
 }
 
-// leaseKey is what only one may do at a time: a paid call of a provider; a replay, which costs nothing, only itself.
-func leaseKey(j job) string {
+// inTurn runs fn when it is the run's turn: one process at a time makes a paid call of a provider. A replay costs nothing and waits for
+// nobody; should two processes come to replay one run, the later attempt is the one that counts.
+func (r *Researcher) inTurn(ctx context.Context, j job, watching *bulletin, fn func(held context.Context) error) error {
 	if j.asked.Replay {
-		return "replay." + j.run
+		return fn(ctx)
 	}
-	return "provider." + j.asked.Provider
+	return r.Leases.Do(ctx, "provider."+j.asked.Provider, lease.Batch, fn, lease.KeepWhileBusAway(), lease.OnWait(func(h lease.Holder) {
+		watching.waiting("for its turn: one call at a time (" + h.Name + ")")
+	}))
 }
 
 // turn is what is done with the lease in hand, in this order: whatever an earlier attempt bought is used before anything
 // is bought. The lease's context ends the call; what is saved afterwards goes on as long as the work may.
 func (r *Researcher) turn(work, held context.Context, j job, watching *bulletin) (string, error) {
-	if _, err := r.Tail.CatchUp(held); err != nil {
-		return "", err
+	if !j.asked.Replay { // an attempt of another process, not known here yet, may have bought the answer
+		if _, err := r.Tail.CatchUp(held); err != nil {
+			return "", err
+		}
 	}
 	before, attempts, wanted := r.lastAttempt(j)
 	if !wanted {
@@ -170,8 +173,10 @@ func (r *Researcher) turn(work, held context.Context, j job, watching *bulletin)
 	if held.Err() != nil { // the attempt is open and nothing was bought: who comes next finds it lost
 		return "", context.Cause(held)
 	}
-	if err := lease.Confirm(held); err != nil { // stopped between claim and call for longer than the lease lives: the same
-		return "", err
+	if !j.asked.Replay {
+		if err := lease.Confirm(held); err != nil { // stopped between claim and call for longer than the lease lives: the same
+			return "", err
+		}
 	}
 	got := r.ask(held, j, claim, asked, key, watching)
 	defer got.close()

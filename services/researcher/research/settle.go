@@ -178,14 +178,7 @@ func (r *Researcher) keepRaw(ctx context.Context, a answer) (artifact.Ref, error
 	if a.raw == nil {
 		return artifact.Ref{}, fmt.Errorf("attempt %d of run %s: no answer to keep", a.n, a.run)
 	}
-	ref, err := a.raw.keep(ctx, r.Artifacts, a.thread)
-	if err != nil {
-		return artifact.Ref{}, err
-	}
-	if _, again := a.raw.(keptRaw); again {
-		return ref, nil
-	}
-	return ref, r.Artifacts.Name(ctx, a.thread, artifact.AttemptName(a.run, a.n), ref)
+	return a.raw.keep(ctx, r.Artifacts, a.thread, artifact.AttemptName(a.run, a.n))
 }
 
 // open says whether the run still waits for its terminal event.

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/factstream/factstream/shared/artifact"
 	"github.com/factstream/factstream/shared/text"
 )
@@ -48,12 +50,16 @@ func parseSpooled(name string) (attempt, bool) {
 }
 
 // create begins the file of an attempt. When the disk refuses it, the answer is held in memory alone, which is said in
-// the error; what is returned can be used all the same.
-func (s spool) create(a attempt, now func() time.Time) (*spooled, error) {
-	f := &spooled{path: filepath.Join(string(s), a.file()), now: now, synced: now()}
+// the error; what is returned can be used all the same. What was paid for is put on the disk for good; a replay, which a crash of
+// the machine only makes to be played again, is not.
+func (s spool) create(a attempt, now func() time.Time, paid bool) (*spooled, error) {
+	f := &spooled{path: filepath.Join(string(s), a.file()), now: now, synced: now(), paid: paid}
 	var err error
 	if f.file, err = os.OpenFile(f.path, os.O_CREATE|os.O_TRUNC|os.O_RDWR, 0o600); err != nil {
 		return f, fmt.Errorf("begin a file in the spool: %w", err)
+	}
+	if !paid {
+		return f, nil
 	}
 	return f, syncDir(string(s))
 }
@@ -124,6 +130,7 @@ type spooled struct {
 	broken error // why the file takes no more
 	now    func() time.Time
 	synced time.Time
+	paid   bool // it is put on the disk for good
 }
 
 // write keeps p. It never fails: what the file does not take stays in memory.
@@ -139,7 +146,7 @@ func (f *spooled) write(p []byte) {
 		f.memory.Write(p[n:])
 		return
 	}
-	if now := f.now(); now.Sub(f.synced) >= syncEvery {
+	if now := f.now(); f.paid && now.Sub(f.synced) >= syncEvery {
 		f.synced = now
 		_ = f.file.Sync() // once more at the end, and there its error counts
 	}
@@ -150,7 +157,7 @@ func (f *spooled) finish() error {
 	if f.broken != nil {
 		return fmt.Errorf("spool: the rest of the answer is in memory only: %w", f.broken)
 	}
-	if f.file == nil {
+	if f.file == nil || !f.paid {
 		return nil
 	}
 	return f.file.Sync()
@@ -167,16 +174,16 @@ func (f *spooled) content() io.Reader {
 	return io.MultiReader(io.NewSectionReader(f.file, 0, f.size), rest)
 }
 
-// keep implements raw.
-func (f *spooled) keep(ctx context.Context, store *artifact.Store, thread string) (artifact.Ref, error) {
-	if f.file != nil && f.memory.Len() == 0 {
-		return store.PutFile(ctx, thread, f.path)
-	}
-	all, err := io.ReadAll(f.content())
+// keep implements raw. Content and name go at the same time: the answer is found when both are there.
+func (f *spooled) keep(ctx context.Context, store *artifact.Store, thread, name string) (artifact.Ref, error) {
+	ref, err := artifact.RefOf(thread, f.content())
 	if err != nil {
-		return artifact.Ref{}, fmt.Errorf("read the spool: %w", err)
+		return ref, err
 	}
-	return store.Put(ctx, thread, all)
+	both, ctx := errgroup.WithContext(ctx)
+	both.Go(func() error { return store.PutAs(ctx, ref, f.content()) })
+	both.Go(func() error { return store.Name(ctx, thread, name, ref) })
+	return ref, both.Wait()
 }
 
 func (f *spooled) close() {
@@ -187,13 +194,14 @@ func (f *spooled) close() {
 
 // raw is an answer as the provider sent it: in the spool, or kept as an artifact already.
 type raw interface {
-	keep(ctx context.Context, store *artifact.Store, thread string) (artifact.Ref, error)
+	// keep keeps it as an artifact that has the name.
+	keep(ctx context.Context, store *artifact.Store, thread, name string) (artifact.Ref, error)
 }
 
 // keptRaw is an answer that another process has saved.
 type keptRaw artifact.Ref
 
-func (k keptRaw) keep(context.Context, *artifact.Store, string) (artifact.Ref, error) {
+func (k keptRaw) keep(context.Context, *artifact.Store, string, string) (artifact.Ref, error) {
 	return artifact.Ref(k), nil
 }
 

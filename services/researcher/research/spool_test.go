@@ -16,7 +16,7 @@ import (
 func TestASpooledAnswerIsReadBackAsItCame(t *testing.T) {
 	t.Parallel()
 	s, a := spool(t.TempDir()), attempt{"t1", "r1", 3}
-	f, err := s.create(a, time.Now)
+	f, err := s.create(a, time.Now, true)
 	require.NoError(t, err)
 	require.True(t, f.empty())
 	for _, piece := range []string{"event: start\n", "data: {}\n", "\n"} {
@@ -49,7 +49,7 @@ func TestADiskThatIsFullInTheMiddleCostsNothing(t *testing.T) {
 	store, err := artifact.Open(t.Context(), js)
 	require.NoError(t, err)
 	s, a := spool(t.TempDir()), attempt{"t1", "r1", 1}
-	f, err := s.create(a, time.Now)
+	f, err := s.create(a, time.Now, true)
 	require.NoError(t, err)
 	f.write([]byte("the beginning, "))
 	broken, err := os.Open(f.path) // read only: every write fails from now on
@@ -59,18 +59,21 @@ func TestADiskThatIsFullInTheMiddleCostsNothing(t *testing.T) {
 	f.write([]byte("the middle, "))
 	f.write([]byte("the end"))
 	require.Error(t, f.finish())
-	ref, err := f.keep(t.Context(), store, "t1")
+	ref, err := f.keep(t.Context(), store, "t1", artifact.AttemptName("r1", 1))
 	require.NoError(t, err)
 	content, err := store.Get(t.Context(), ref)
 	require.NoError(t, err)
 	require.Equal(t, "the beginning, the middle, the end", string(content))
+	named, err := store.Named(t.Context(), "t1", artifact.AttemptName("r1", 1))
+	require.NoError(t, err)
+	require.Equal(t, ref, named)
 	f.close()
 	require.NoError(t, whole.Close())
 }
 
 func TestASpoolThatCannotBeWrittenHoldsTheAnswerInMemory(t *testing.T) {
 	t.Parallel()
-	f, err := spool(t.TempDir()+"/gone").create(attempt{"t1", "r1", 1}, time.Now)
+	f, err := spool(t.TempDir()+"/gone").create(attempt{"t1", "r1", 1}, time.Now, true)
 	require.Error(t, err)
 	f.write([]byte("all of it"))
 	require.NoError(t, f.finish())

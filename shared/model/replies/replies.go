@@ -73,16 +73,6 @@ func (s *Store) Do(ctx context.Context, key model.Key, req model.Request, call f
 	return s.ask(ctx, name, req, call, state)
 }
 
-// DoFirst is Do for a call that costs next to nothing and that is most likely made for the first time: it calls without looking, and returns the record that
-// is kept under key all the same, if there is one.
-func (s *Store) DoFirst(ctx context.Context, key model.Key, req model.Request, call func(context.Context) (model.Reply, error)) (model.Record, error) {
-	name, err := Name(key)
-	if err != nil {
-		return model.Record{}, err
-	}
-	return s.ask(ctx, name, req, call, absent)
-}
-
 func (s *Store) ask(ctx context.Context, name string, req model.Request, call func(context.Context) (model.Reply, error), before state) (model.Record, error) {
 	reply, err := call(ctx)
 	if err != nil {

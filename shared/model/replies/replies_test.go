@@ -96,28 +96,6 @@ func TestOfTwoAtOnceTheFirstKeptStands(t *testing.T) {
 	require.True(t, outer.Found)
 }
 
-func TestCalledFirstTheKeptOneCountsAllTheSame(t *testing.T) {
-	t.Parallel()
-	store, bucket := open(t)
-	var calls atomic.Int32
-	for i, want := range []string{"first", "first", "new"} {
-		if i == 2 {
-			name, err := replies.Name(key)
-			require.NoError(t, err)
-			_, err = bucket.Put(t.Context(), name, []byte("not gzip"))
-			require.NoError(t, err)
-		}
-		record, err := store.DoFirst(t.Context(), key, task.Request(), says([]string{"first", "second", "new"}[i], &calls))
-		require.NoError(t, err)
-		require.Equal(t, want, record.Reply.Text)
-		require.Equal(t, i == 1, record.Found)
-	}
-	require.EqualValues(t, 3, calls.Load())
-	record, err := store.Do(t.Context(), key, task.Request(), says("fourth", &calls))
-	require.NoError(t, err)
-	require.Equal(t, "new", record.Reply.Text)
-}
-
 func TestAnUnreadableRecordIsReplaced(t *testing.T) {
 	t.Parallel()
 	store, bucket := open(t)
