@@ -45,7 +45,7 @@ test-outage: need-go need-gcc ## the bus away for AWAY (8s), and a full disk (as
 	@$(OFFLINE_ENV) CGO_ENABLED=1 go test $(TAGS),outage -count=1 -run 'BusIsAway|FullDisk' ./cluster/e2e -bus-away $(AWAY)
 
 race: need-go need-gcc ## the race detector over the parts that run side by side
-	@$(OFFLINE_ENV) CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) $(TAGS) ./jetstream/... ./shared/... ./services/researcher/...
+	@$(OFFLINE_ENV) CGO_ENABLED=1 go test -race -timeout $(TIMEOUT) $(TAGS) ./jetstream/... ./shared/... ./services/researcher/... ./services/briefer/...
 
 SEED     ?= $(shell date +%s)
 DURATION ?= 60s

@@ -159,6 +159,8 @@ Ctrl-C stops everything. Logs: %[3]s
 
 func engine(state readiness) string {
 	switch name := state.Model.Engine; {
+	case name == "":
+		return "not known"
 	case name == "extractive" && state.Model.Hint != "":
 		return "extractive: rules, no language model; " + state.Model.Hint
 	case name == "extractive":

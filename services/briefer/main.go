@@ -9,4 +9,4 @@ import (
 	"github.com/factstream/factstream/shared/service"
 )
 
-func main() { os.Exit(service.Main("briefer", brief.Parts)) }
+func main() { os.Exit(service.Main("briefer", service.Worker, brief.Parts)) }

@@ -8,4 +8,4 @@ import (
 	"github.com/factstream/factstream/shared/service"
 )
 
-func main() { os.Exit(service.Main("distiller", distil.Parts)) }
+func main() { os.Exit(service.Main("distiller", service.Worker, distil.Parts)) }

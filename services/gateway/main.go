@@ -8,4 +8,4 @@ import (
 	"github.com/factstream/factstream/shared/service"
 )
 
-func main() { os.Exit(service.Main("gateway", api.Parts)) }
+func main() { os.Exit(service.Main("gateway", service.Whole, api.Parts)) }

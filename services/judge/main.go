@@ -8,4 +8,4 @@ import (
 	"github.com/factstream/factstream/shared/service"
 )
 
-func main() { os.Exit(service.Main("judge", judging.Parts)) }
+func main() { os.Exit(service.Main("judge", service.Worker, judging.Parts)) }

@@ -9,4 +9,4 @@ import (
 	"github.com/factstream/factstream/shared/service"
 )
 
-func main() { os.Exit(service.Main("researcher", research.Parts)) }
+func main() { os.Exit(service.Main("researcher", service.Worker, research.Parts)) }

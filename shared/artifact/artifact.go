@@ -106,7 +106,8 @@ func (s *Store) PutAll(ctx context.Context, thread string, contents []string) ([
 	return refs, nil
 }
 
-// RefOf reads content to its end and gives the reference under which it is kept for thread.
+// RefOf reads content to its end and gives the reference under which it is kept for thread. It fails with ErrBadRef for
+// a thread that cannot be in one, and with the error of content.
 func RefOf(thread string, content io.Reader) (Ref, error) {
 	sum := sha256.New()
 	size, err := io.Copy(sum, content)

@@ -24,7 +24,8 @@ const (
 )
 
 // Name gives an artifact of thread a name, so that it can be found without its reference. A name that is taken is given
-// to the new one; an artifact may be named before it is there, and is missing to who reads it until then. name has letters, digits, dots, dashes and underscores, and at least one dot (ErrBadRef).
+// to the new one. An artifact may be named before it is there, and is missing to who reads it until then. name has
+// letters, digits, dots, dashes and underscores, and at least one dot (ErrBadRef).
 func (s *Store) Name(ctx context.Context, thread, name string, ref Ref) error {
 	object, err := objectName(thread, name)
 	if err != nil {
@@ -45,7 +46,8 @@ func (s *Store) Name(ctx context.Context, thread, name string, ref Ref) error {
 	return nil
 }
 
-// Named gives the artifact that has the name, or ErrMissing when none has.
+// Named gives the reference that a name stands for, or ErrMissing when it stands for none. The artifact itself may not be
+// there (yet).
 func (s *Store) Named(ctx context.Context, thread, name string) (Ref, error) {
 	object, err := objectName(thread, name)
 	if err != nil {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"sync"
 
 	"github.com/factstream/factstream/shared/model"
@@ -99,7 +100,14 @@ func (e *Engines) recording(ctx context.Context, step Step, name string) func() 
 // background runs fn at once; what it returns waits for the outcome, and is to be called once.
 func background(fn func() error) (outcome func() error) {
 	done := make(chan error, 1)
-	go func() { done <- fn() }()
+	go func() {
+		defer func() {
+			if p := recover(); p != nil { // the worker would not catch it here
+				done <- fmt.Errorf("panicked: %v\n%s", p, debug.Stack())
+			}
+		}()
+		done <- fn()
+	}()
 	runtime.Gosched() // where there is one processor, it would else wait until the work is done
 	return func() error { return <-done }
 }

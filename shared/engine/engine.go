@@ -1,5 +1,6 @@
 // Package engine gives a step of the chain the model that its thread is worked with, and the terms on which it may be asked: one
-// process at a time, for as long as the step is wanted and no longer than it may take, with every reply and vector kept before use.
+// process at a time, for as long as the step is wanted and no longer than it may take, with every reply and vector of a language model
+// kept before use.
 //
 // A worker opens Engines once. Engines.Do runs one step: it picks the thread's engine (and records the choice of auto), watches
 // whether the step is still wanted, and turns what the model's failures mean into what the worker does next. RunStage is a whole
@@ -125,7 +126,11 @@ func (e *Engines) do(ctx context.Context, step Step, limit *stopwatch, shown *si
 		return err
 	}
 	m.limit = limit
-	return errors.Join(fn(ctx, m), m.Recorded())
+	err = fn(ctx, m)
+	if recorded := m.Recorded(); err == nil { // waited for in any case: nothing of a step goes on after it
+		err = recorded
+	}
+	return err
 }
 
 func (s Step) wanted(t *notebook.Thread) bool { return t.Exists() && s.Wanted(t) }
@@ -148,7 +153,7 @@ func (e *Engines) leave(ctx context.Context, step Step) error {
 	return nil
 }
 
-// Engine is the model of one step's thread, asked on that step's terms. It is for the goroutine that the step runs in.
+// Engine is the model of one step's thread, asked on that step's terms. Its methods may be called by several goroutines of the step.
 type Engine struct {
 	Info model.Info // as it was when the step began
 
@@ -200,7 +205,7 @@ func (m *Engine) Recorded() error {
 	return m.recorded()
 }
 
-// Say shows what the step is doing, best effort: a word or two such as "chunk 2 of 5".
+// Say shows what the step is doing, best effort: a word or two such as "chunk 2 of 5". In a step's first 100 ms nothing is shown.
 func (m *Engine) Say(ctx context.Context, text string) {
 	m.show(ctx, progress.State{State: progress.Running, Since: m.since, Text: text})
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"testing"
 	"time"
 
@@ -70,6 +72,40 @@ func task() model.JudgeTask {
 func ask(ctx context.Context, m *engine.Engine) error {
 	_, err := model.Judge(ctx, m.Call(""), task())
 	return err
+}
+
+// While auto finds no model here, another worker of the thread finds one and records it.
+func TestAStepDoneWithAnEngineThatTheThreadDoesNotHaveIsDoneAgain(t *testing.T) {
+	t.Parallel()
+	b := setup(t, "auto", engine.Options{})
+	other := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		servicetest.Append(t, b.s, thread, notebook.SetEngine{Engine: "ollama"})
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"models": []}`))
+	}))
+	t.Cleanup(other.Close)
+	s := b.bus.Open("judge", func(c *config.Config) { c.Ollama.Host = other.URL })
+	engines, err := engine.Open(t.Context(), s, engine.Options{})
+	require.NoError(t, err)
+	servicetest.Run(t, s)
+	_, err = s.Tail.CatchUp(t.Context())
+	require.NoError(t, err)
+
+	made := false
+	err = engines.Do(t.Context(), step("e1"), func(_ context.Context, m *engine.Engine) error {
+		require.True(t, m.Quick())
+		if err := m.Recorded(); err != nil {
+			return err
+		}
+		made = true
+		return nil
+	})
+	require.ErrorContains(t, err, "another engine was set")
+	require.False(t, made)
+	require.Equal(t, "ollama", b.setting())
+	var name string
+	require.NoError(t, b.engines.Do(t.Context(), step("e1"), used(&name)))
+	require.Equal(t, "ollama", name)
 }
 
 func used(into *string) func(context.Context, *engine.Engine) error {

@@ -26,7 +26,7 @@ func NewPoints(service string) Points {
 	return Points{
 		Delivered: fault.New(service+".delivered", "what asks for the step is in hand; nothing was done about it yet"),
 		Chosen:    fault.New(service+".chosen", "the choice of auto is recorded; no outcome of it is"),
-		Replied:   fault.New(service+".replied", "the model has answered; its reply is not kept; hit once for each call"),
+		Replied:   fault.New(service+".replied", "the model has answered; its reply is not kept, and that of the engine without one never is; hit once for each call"),
 		Kept:      fault.New(service+".kept", "a reply is kept; nothing was made of it; hit once for each reply, also one that was found"),
 		Made:      fault.New(service+".made", "the outcome is made; it is not appended"),
 		Appended:  fault.New(service+".appended", "the outcome is appended; the message is not acknowledged"),

@@ -7,23 +7,24 @@ import (
 	"runtime"
 )
 
-// heap is counted as alive from the start, in bytes, and never touched, so it takes no memory. Garbage is collected when what is alive
-// has been doubled, and that of a small notebook is some 4 MB in each process: without this a run, which leaves about as much behind,
-// means a collection or two in every process in the middle of it. A large notebook does not notice it.
-const heap = 8 << 20
+// ballastSize is the size of the ballast in bytes: memory that counts as alive and is never touched, so that none is used for it. Garbage
+// is collected when what is alive has been doubled, and that is some 4 MB in a process of a small notebook: without ballast a run, which
+// leaves about as much behind, means a collection or two in every process in the middle of it. A large notebook does not notice it.
+const ballastSize = 8 << 20
 
-var reserve []byte
+var ballast []byte
 
-// Take makes the process use the processors divided by share, at least one, and collect garbage not before there is some.
+// Take makes the process use the processors that it uses now divided by share, at least one, and lets it collect no garbage before
+// ballastSize bytes of it are there. A second call divides again. A share of 1 leaves the processors as they are, so that the runtime goes
+// on following a quota that changes. GOMAXPROCS and GOGC in the environment count instead.
 //
 // A step of the chain is done by one goroutine, and the Go runtime of a process with a second processor keeps waking threads to look for
-// work that is not there, on processors that the other processes need. GOMAXPROCS in the environment counts instead, as GOGC does for the
-// heap.
+// work that is not there, on processors that the other processes need.
 func Take(share int) {
-	if os.Getenv("GOMAXPROCS") == "" {
+	if share > 1 && os.Getenv("GOMAXPROCS") == "" {
 		runtime.GOMAXPROCS(max(1, runtime.GOMAXPROCS(0)/share))
 	}
-	if os.Getenv("GOGC") == "" && reserve == nil {
-		reserve = make([]byte, heap)
+	if os.Getenv("GOGC") == "" && ballast == nil {
+		ballast = make([]byte, ballastSize)
 	}
 }

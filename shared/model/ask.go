@@ -11,7 +11,7 @@ import (
 // Call is everything around a task: who is asked, on whose behalf, and where replies are kept.
 type Call struct {
 	Model   Model
-	Replies Keeper // nil keeps nothing
+	Replies Keeper // nil keeps nothing: the task answered is the one given
 	Thread  string // the thread that the step works for
 	Trigger string // id of the event that the step works on; a retry or rebuild has another one
 	Part    string // tells apart several calls of one step for one trigger, e.g. the number of the chunk; may be empty

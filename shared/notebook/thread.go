@@ -113,7 +113,7 @@ type Completion struct {
 	Cost     int // credits spent
 	Dollars  float64
 	Pages    int // how many it cites
-	Gaps     int // how many it says that it left
+	Gaps     int // how many it names in its own research
 	Events   int // of the provider
 	Usage    json.RawMessage
 	Warnings []string

@@ -146,9 +146,15 @@ func (s *Service) Spool(name string) (string, error) {
 	return dir, nil
 }
 
+// Shares of the processors.
+const (
+	Worker = 4 // does one step at a time, and there are four of them
+	Whole  = 1 // the gateway, which steps back when it has read the stream
+)
+
 // Main is a whole process: configuration, signals, Open, the parts, Close. It gives the exit code; its last line on failure says what to do.
-// With fault.Flag among its arguments it prints its fault points instead.
-func Main(name string, parts func(context.Context, *Service) ([]Part, error)) int {
+// With fault.Flag among its arguments it prints its fault points instead. It takes the part of the processors that share says (footprint.Take).
+func Main(name string, share int, parts func(context.Context, *Service) ([]Part, error)) int {
 	if fault.Asked(os.Args[1:]) {
 		if err := fault.Print(os.Stdout); err != nil {
 			return 1
@@ -156,7 +162,7 @@ func Main(name string, parts func(context.Context, *Service) ([]Part, error)) in
 		return 0
 	}
 	cfg := config.LoadOrExit(name)
-	footprint.Take(share(name))
+	footprint.Take(share)
 	log, redactor := logging.ForProcess(cfg)
 	ctx, stop := lifeline.Context(context.Background())
 	defer stop()
@@ -168,15 +174,6 @@ func Main(name string, parts func(context.Context, *Service) ([]Part, error)) in
 		return 1
 	}
 	return 0
-}
-
-// share is what part of the processors a service takes, as a divisor. A worker does one step at a time, and there are four. The gateway
-// takes all of them until it has read the stream.
-func share(name string) int {
-	if name == "gateway" {
-		return 1
-	}
-	return 4
 }
 
 func run(ctx context.Context, cfg config.Config, log zerolog.Logger, redactor *logging.Redactor, parts func(context.Context, *Service) ([]Part, error)) error {

@@ -2,16 +2,21 @@ package brief
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
 	"time"
 
+	"github.com/factstream/factstream/jetstream/batch"
 	"github.com/factstream/factstream/shared/engine"
 	"github.com/factstream/factstream/shared/model"
 	"github.com/factstream/factstream/shared/notebook"
 	"github.com/factstream/factstream/shared/telemetry"
 )
 
-// ahead does steps of a closing with a quick engine: the next is made while the outcome of one is being appended. What it could not do
-// is left to be done one by one, where a failure is named: everything if the engine is a slow one.
+// ahead does steps of a closing with a quick engine: the next is made while the outcome of one is being appended. What it gives back is
+// left to be done one by one, where a failure is named: everything if the engine is a slow one or not there, and what comes from the
+// first step on that failed. The error is one for which the message comes again.
 func (b *Briefer) ahead(ctx context.Context, c closing, remaining []string, delivered int) (left []string, err error) {
 	slow := len(remaining) < 2
 	b.Tail.View(c.thread, func(t *notebook.Thread) { slow = slow || t.Settings.Engine == model.EngineOllama })
@@ -23,12 +28,13 @@ func (b *Briefer) ahead(ctx context.Context, c closing, remaining []string, deli
 		Thread: c.thread, Entity: c.entity(), Stage: remaining[0], Trigger: c.event, Delivered: delivered,
 		Wanted: func(t *notebook.Thread) bool { _, current := c.of(t); return current != nil },
 	}
+	var failed error
 	err = b.engines.Do(ctx, step, func(work context.Context, m *engine.Engine) error {
 		if !m.Quick() {
 			return nil
 		}
 		now := b.produce(work, c, left[0], m)
-		for {
+		for now.err == nil {
 			next := make(chan made, 1)
 			if len(left) > 1 {
 				stage := left[1]
@@ -36,46 +42,57 @@ func (b *Briefer) ahead(ctx context.Context, c closing, remaining []string, deli
 			} else {
 				close(next)
 			}
-			err := b.record(ctx, c, now, m)
-			now = <-next
-			if err != nil {
-				return err
+			failed = b.record(ctx, c, now, m)
+			now = <-next // whatever became of the append: nothing of a step goes on after it
+			if errors.Is(failed, batch.ErrTooLarge) {
+				failed = nil
+				return nil
+			}
+			if failed != nil {
+				return failed
 			}
 			if left = left[1:]; len(left) == 0 {
 				return nil
 			}
 		}
+		b.Log.Debug().Err(now.err).Str("thread", c.thread).Str("stage", now.stage).Msg("a step failed; going on one by one")
+		return nil
 	})
-	if err != nil && ctx.Err() == nil {
-		b.Log.Debug().Err(err).Str("thread", c.thread).Strs("stages", left).Msg("going on one by one")
-		err = nil
+	if failed != nil || ctx.Err() != nil {
+		return left, err
 	}
-	return left, err
+	return left, nil // an engine that is not there is met again, and said, by each step
 }
 
 // made is the outcome of a step before it is appended, or why there is none.
 type made struct {
 	stage   string
+	began   time.Time
 	command notebook.Command
-	took    time.Duration
 	err     error
 }
 
-func (b *Briefer) produce(ctx context.Context, c closing, stage string, m *engine.Engine) made {
-	out := made{stage: stage, err: errUnknownStep}
-	if work, known := steps[stage]; known {
-		began := b.Now()
-		out.command, out.err = work(b, ctx, c, m.As(stage))
-		out.took = b.Now().Sub(began)
+// produce makes the outcome of a step. A panic is an error: it may be another goroutine's than the worker's, which would catch it.
+func (b *Briefer) produce(ctx context.Context, c closing, stage string, m *engine.Engine) (out made) {
+	out = made{stage: stage, began: b.Now()}
+	defer func() {
+		if p := recover(); p != nil {
+			out.err = fmt.Errorf("the step %s panicked: %v\n%s", stage, p, debug.Stack())
+		}
+	}()
+	work := b.steps[stage]
+	if work == nil {
+		out.err = fmt.Errorf("%w: %s", errUnknownStep, stage)
+		return out
 	}
+	m = m.As(stage)
+	m.Say(ctx, "")
+	out.command, out.err = work(ctx, c, m)
 	return out
 }
 
-// record appends an outcome.
+// record appends the outcome of a step, when it is recorded which engine made it.
 func (b *Briefer) record(ctx context.Context, c closing, out made, m *engine.Engine) error {
-	if out.err != nil {
-		return out.err
-	}
 	if err := m.Recorded(); err != nil {
 		return err
 	}
@@ -85,6 +102,6 @@ func (b *Briefer) record(ctx context.Context, c closing, out made, m *engine.Eng
 	if err := b.append(ctx, c, out.stage, out.command); err != nil {
 		return err
 	}
-	b.Metrics.Step(out.stage, telemetry.OutcomeDone, out.took)
+	b.Metrics.Step(out.stage, telemetry.OutcomeDone, b.Now().Sub(out.began))
 	return pointAppended.Hit(ctx)
 }

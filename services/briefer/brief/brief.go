@@ -30,8 +30,8 @@ const slots = 4
 // Places at which the process can be made to fail.
 var (
 	pointClosed   = fault.New("briefer.closed", "the cycle is closed; nothing was done about it yet")
-	pointMade     = fault.New("briefer.made", "a step's outcome was made, its replies are kept; it is not appended")
-	pointAppended = fault.New("briefer.appended", "a step's outcome is appended; the next step was not begun")
+	pointMade     = fault.New("briefer.made", "a step's outcome is made (a language model's replies are kept); it is not appended")
+	pointAppended = fault.New("briefer.appended", "a step's outcome is appended; that of the next is not")
 	pointSettled  = fault.New("briefer.settled", "the closing is settled; its message is not acknowledged")
 )
 
@@ -39,6 +39,7 @@ var (
 type Briefer struct {
 	*service.Service
 	engines *engine.Engines
+	steps   map[string]work // of a closing, by stage
 }
 
 // Parts is the briefer with the default options, for service.Main.
@@ -56,7 +57,9 @@ func New(ctx context.Context, s *service.Service, options engine.Options) (*Brie
 	if err != nil {
 		return nil, err
 	}
-	return &Briefer{Service: s, engines: engines}, nil
+	b := &Briefer{Service: s, engines: engines}
+	b.steps = map[string]work{event.StageQuestions: b.plan, event.StageBrief: b.write, event.StageCoverage: b.cover}
+	return b, nil
 }
 
 // Parts are what the briefer does as long as it runs.
@@ -148,12 +151,8 @@ func (c closing) entity() string { return strconv.Itoa(c.cycle) }
 
 func (c closing) step() notebook.ClosingStep { return notebook.ClosingStep{Cycle: c.cycle, N: c.n} }
 
-// steps says how each step of a closing is done.
-var steps = map[string]func(*Briefer, context.Context, closing, *engine.Engine) (notebook.Command, error){
-	event.StageQuestions: (*Briefer).plan,
-	event.StageBrief:     (*Briefer).write,
-	event.StageCoverage:  (*Briefer).cover,
-}
+// work does a step of a closing: it gives the command that records what was made.
+type work func(context.Context, closing, *engine.Engine) (notebook.Command, error)
 
 // step does one step of a closing and appends its outcome, or its failure. The error that it returns is one for which the
 // message comes again.
@@ -187,8 +186,7 @@ func (b *Briefer) outcome(ctx context.Context, c closing, stage string, delivere
 
 // do gives the command that records what a step made; nil when the step is not wanted any more.
 func (b *Briefer) do(ctx context.Context, c closing, stage string, delivered int) (command notebook.Command, err error) {
-	work, known := steps[stage]
-	if !known {
+	if b.steps[stage] == nil {
 		return nil, fmt.Errorf("%w: %s", errUnknownStep, stage)
 	}
 	step := engine.Step{
@@ -196,12 +194,11 @@ func (b *Briefer) do(ctx context.Context, c closing, stage string, delivered int
 		Wanted: func(t *notebook.Thread) bool { return c.wants(t, stage) },
 	}
 	err = b.engines.Do(ctx, step, func(ctx context.Context, m *engine.Engine) error {
-		m.Say(ctx, "")
-		made, err := work(b, ctx, c, m)
-		if err != nil {
-			return err
+		made := b.produce(ctx, c, stage, m)
+		if made.err != nil {
+			return made.err
 		}
-		command = made
+		command = made.command
 		return m.Recorded()
 	})
 	if err != nil || command == nil {

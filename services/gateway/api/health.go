@@ -43,7 +43,7 @@ type Ready struct {
 
 // ModelState says which engine a new thread gets at this moment.
 type ModelState struct {
-	Engine    string   `json:"engine" enum:"ollama,extractive"`
+	Engine    string   `json:"engine,omitempty" enum:"ollama,extractive" doc:"Left out while the settings cannot be read, as when the bus is away"`
 	Installed []string `json:"installed"`
 	Missing   []string `json:"missing"`
 	Hint      string   `json:"hint" doc:"What would bring a language model; empty when nothing is to be done"`
@@ -130,7 +130,7 @@ func (s *Server) ready(ctx context.Context) Ready {
 		}
 		v.Model = s.models.get(ctx, s.Now(), effective)
 	} else {
-		v.Model = ModelState{Engine: model.EngineExtractive, Installed: []string{}, Missing: []string{}}
+		v.Model = ModelState{Installed: []string{}, Missing: []string{}}
 	}
 	if v.Bus {
 		if v.Dead, err = dead.Count(ctx, s.JS); err != nil {

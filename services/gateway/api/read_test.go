@@ -414,6 +414,7 @@ func TestWithoutTheBusReadsGoOnAndWritesSaySo(t *testing.T) {
 	require.False(t, r.Bus)
 	require.Contains(t, r.Reasons, "the message bus does not answer")
 	require.Empty(t, r.Provider, "the settings are on the bus: nobody knows whether runs are bought")
+	require.Empty(t, r.Model.Engine, "nor which engine is set")
 	p := g.do("PATCH", at, `{"title":"x"}`, header("Idempotency-Key", "mine")).refused(503, "outcome-unknown")
 	require.Equal(t, "mine", p["idempotency_key"])
 	p = g.do("PATCH", at, `{"title":"x"}`).refused(503, "outcome-unknown")

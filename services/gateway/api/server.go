@@ -66,17 +66,25 @@ func Parts(ctx context.Context, s *service.Service) ([]service.Part, error) {
 	return append(g.Parts(), service.Part{Name: "footprint", Run: g.stepBack}), nil
 }
 
-// stepBack leaves half of the processors to the other processes as soon as the notebook is there: until then it is folded twice.
+// stepBack leaves half of the processors to the other processes as soon as the notebook is there: until then it is folded twice. It is a
+// part of the program and not of a Server, whose process may be a test's.
 func (s *Server) stepBack(ctx context.Context) error {
-	seq, err := s.Tail.CatchUp(ctx)
-	if err == nil {
-		err = s.Projection.WaitFor(ctx, seq)
+	for {
+		seq, err := s.Tail.CatchUp(ctx)
+		if err == nil {
+			err = s.Projection.WaitFor(ctx, seq)
+		}
+		if err == nil {
+			footprint.Take(2)
+			<-ctx.Done()
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(time.Second):
+		}
 	}
-	if err == nil {
-		footprint.Take(2)
-	}
-	<-ctx.Done()
-	return nil
 }
 
 // Open opens the projection in the data directory and listens on the configured address. The parts must be run or Close be called.

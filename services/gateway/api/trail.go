@@ -108,6 +108,9 @@ func (s *Server) keptTrail(ctx context.Context, thread, run string, attempt int)
 		return nil
 	}
 	raw, err := s.Artifacts.Reader(ctx, ref)
+	if errors.Is(err, artifact.ErrMissing) { // named, and not kept: see artifact.Store.Name
+		return nil
+	}
 	if err != nil {
 		s.Log.Warn().Err(err).Str("run", run).Msg("a raw answer cannot be read")
 		return nil

@@ -31,7 +31,7 @@ const asResearcher = "RESEARCHER_UNDER_TEST"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asResearcher) != "" {
-		os.Exit(service.Main("researcher", Parts))
+		os.Exit(service.Main("researcher", service.Worker, Parts))
 	}
 	testenv.Clear()
 	// The tests wait far more than they work: for a lease or a message of a process that was killed.

@@ -130,7 +130,7 @@ func (r *Researcher) inTurn(ctx context.Context, j job, watching *bulletin, fn f
 	}))
 }
 
-// turn is what is done with the lease in hand, in this order: whatever an earlier attempt bought is used before anything
+// turn is what is done with the lease in hand, which a replay does not need, in this order: whatever an earlier attempt bought is used before anything
 // is bought. The lease's context ends the call; what is saved afterwards goes on as long as the work may.
 func (r *Researcher) turn(work, held context.Context, j job, watching *bulletin) (string, error) {
 	if !j.asked.Replay { // an attempt of another process, not known here yet, may have bought the answer

@@ -152,7 +152,7 @@ func (f *spooled) write(p []byte) {
 	}
 }
 
-// finish puts the file on the disk for good.
+// finish puts the file on the disk for good, if it was paid for. It fails when a part of the answer is in memory only.
 func (f *spooled) finish() error {
 	if f.broken != nil {
 		return fmt.Errorf("spool: the rest of the answer is in memory only: %w", f.broken)
@@ -174,7 +174,8 @@ func (f *spooled) content() io.Reader {
 	return io.MultiReader(io.NewSectionReader(f.file, 0, f.size), rest)
 }
 
-// keep implements raw. Content and name go at the same time: the answer is found when both are there.
+// keep implements raw. Content and name go at the same time: the answer is found when both are there. A name may be left without its
+// content when that fails: whoever looks finds nothing.
 func (f *spooled) keep(ctx context.Context, store *artifact.Store, thread, name string) (artifact.Ref, error) {
 	ref, err := artifact.RefOf(thread, f.content())
 	if err != nil {

@@ -29,7 +29,7 @@ const asService = "FACTSTREAM_SERVICE_UNDER_TEST"
 // Main is the TestMain of a service whose process is killed by tests. It finds goroutines that are left behind.
 func Main(m *testing.M, name string, parts func(context.Context, *service.Service) ([]service.Part, error)) {
 	if os.Getenv(asService) != "" {
-		os.Exit(service.Main(name, parts))
+		os.Exit(service.Main(name, service.Worker, parts))
 	}
 	testenv.Clear()
 	// The tests wait far more than they work: for a lease or a message of a process that was killed.

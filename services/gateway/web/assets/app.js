@@ -107,7 +107,8 @@ async function showState() {
     const parts = [
       r.provider.mode === "live" && "Live: runs ask " + r.provider.name + " and cost credits.",
       r.provider.mode === "replay" && "Replay: runs play a recording, whatever is asked; nothing is bought.",
-      r.model.engine === "ollama" ? "A local language model reads the reports." : "No language model: facts are extracted by rules.",
+      r.model.engine === "ollama" && "A local language model reads the reports.",
+      r.model.engine === "extractive" && "No language model: facts are extracted by rules.",
       r.model.hint && "For a model: " + r.model.hint + ".",
       ...r.reasons.map(reason => "Trouble: " + reason + "."),
     ];
