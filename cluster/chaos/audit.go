@@ -48,7 +48,9 @@ func (f *Field) Audit(ctx context.Context, w *Watch, calls []standin.Call, disk 
 	}
 	a.Spent = found.story(w.record)
 	found.attempts(w.record)
-	a.Payments = found.paid(w.record, calls, evidence{faults: append(f.Faults(), disk...), servers: f.Servers})
+	done := evidence{faults: append(f.Faults(), disk...), servers: f.Servers}
+	a.Payments = found.paid(w.record, calls, done)
+	found.ended(f.ends(), done)
 	if err := f.awaitProjections(ctx, w); err != nil {
 		return a, err
 	}

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -17,7 +18,7 @@ import (
 func shell(t *testing.T, name, script, log string) *Field {
 	t.Helper()
 	f := &Field{processes: map[string]*process{name: {log: log}}, changed: make(chan struct{})}
-	stop := f.keep([][]supervisor.Spec{{{Name: name, Path: "/bin/sh", Args: []string{"-c", script}, Output: io.Discard}}})
+	stop := f.keep([][]supervisor.Spec{{{Name: name, Path: "/bin/sh", Args: []string{"-c", script}, Output: io.Discard, Each: func() []string { return f.arm(name) }}}})
 	t.Cleanup(func() {
 		f.Continue(name)
 		stop()
@@ -74,16 +75,51 @@ func TestAFieldKnowsWhatWasDoneToWhichProcessAndWhen(t *testing.T) {
 	}
 }
 
-func TestAFieldKnowsWhichFaultPointEndedAProcessAndThatItWentByItself(t *testing.T) {
+func TestOnlyAFaultPointThatWasHitSinceTheStartExplainsAnEnd(t *testing.T) {
 	t.Parallel()
-	log := filepath.Join(t.TempDir(), "struck")
-	require.NoError(t, os.WriteFile(log, []byte("researcher.leased fail\nresearcher.streaming kill\n"), 0o600))
-	f := shell(t, "researcher", "kill -9 $$", log)
-	f.run(t, "researcher", 2)
-	require.Contains(t, f.Faults()[0].What, "ended by its fault point (researcher.streaming kill)")
+	for name, c := range map[string]struct {
+		does  string // $log is that of the fault points
+		point string // that ended it
+	}{
+		"its point killed it":   {"echo researcher.streaming kill >> $log; kill -9 $$", "researcher.streaming kill"},
+		"its point failed it":   {"echo researcher.kept fail >> $log; exit 1", "researcher.kept fail"},
+		"it gave up":            {"exit 3", ""},
+		"something killed it":   {"kill -9 $$", ""},
+		"another point was hit": {"echo judge.made kill >> $log; exit 1", ""},
+		"a point held it up":    {"echo researcher.kept delay:1s >> $log; exit 1", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			log := filepath.Join(t.TempDir(), "struck")
+			require.NoError(t, os.WriteFile(log, []byte("researcher.leased kill\njudge.made kill\n"), 0o600))
+			f := shell(t, "researcher", strings.ReplaceAll(c.does, "$log", log), log)
+			f.run(t, "researcher", 2)
+			if c.point == "" {
+				require.Empty(t, f.Faults())
+				require.NotEmpty(t, f.Unasked())
+				return
+			}
+			require.Contains(t, f.Faults()[0].What, "ended by its fault point ("+c.point+")")
+			require.Empty(t, f.Unasked())
+		})
+	}
+}
 
-	g := shell(t, "judge", "exit 3", log)
-	g.run(t, "judge", 2)
-	require.Equal(t, "gone by itself", g.Faults()[0].What)
-	require.NotZero(t, g.Faults()[0].PID)
+func TestAnEndThatNobodyAskedForIsAFindingUnlessTheBusOrTheDiskWasStruck(t *testing.T) {
+	t.Parallel()
+	at := func(s float64) time.Time { return time.Unix(1000, 0).Add(time.Duration(s * float64(time.Second))) }
+	end := unasked{"judge: exit status 3", at(100), at(110)}
+	for name, c := range map[string]struct {
+		fault Fault
+		found int
+	}{
+		"nothing was done":          {Fault{Target: "judge-2", From: at(101), To: at(102)}, 1},
+		"the bus was away":          {Fault{Target: Bus, From: at(95), To: at(101)}, 0},
+		"the disk was full":         {Fault{Target: theDisk, From: at(105)}, 0},
+		"the bus was away long ago": {Fault{Target: Bus, From: at(10), To: at(20)}, 1},
+	} {
+		var found findings
+		found.ended([]unasked{end}, evidence{[]Fault{c.fault}, []string{Bus}})
+		require.Len(t, found, c.found, name)
+	}
 }

@@ -11,6 +11,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -69,8 +70,8 @@ type Field struct {
 	mu        sync.Mutex
 	processes map[string]*process
 	changed   chan struct{} // closed and replaced at every change
-	unasked   []string      // how processes ended that nobody had ended
-	faults    []*Fault      // what was done to processes, in the order of its beginning
+	unasked   []unasked
+	faults    []*Fault // what was done to processes, in the order of its beginning
 
 	services              [][]supervisor.Spec
 	stopServices, stopBus func()
@@ -83,7 +84,9 @@ type process struct {
 	ended   bool // this harness has ended it
 	away    bool // it ends it again and again
 	faults  string
-	log     string
+	log     string // of the fault points, which other processes may share
+	since   time.Time
+	noted   int      // hits in the log before it started
 	lasting []*Fault // those whose end has not come
 }
 
@@ -233,11 +236,16 @@ func (f *Field) spec(name, program string, env []string, args ...string) (superv
 	f.mu.Lock()
 	f.processes[name] = p
 	f.mu.Unlock()
-	return supervisor.Spec{Name: name, Path: filepath.Join(f.layout.Bin, program), Args: args, Env: env, Output: log, Each: func() []string {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		return []string{fault.Variable + "=" + p.faults, fault.LogVariable + "=" + p.log}
-	}}, nil
+	return supervisor.Spec{Name: name, Path: filepath.Join(f.layout.Bin, program), Args: args, Env: env, Output: log, Each: func() []string { return f.arm(name) }}, nil
+}
+
+// arm gives the environment of a process that is about to start, and notes which hits are those of earlier ones.
+func (f *Field) arm(name string) []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	p := f.processes[name]
+	p.noted = len(p.hits(name))
+	return []string{fault.Variable + "=" + p.faults, fault.LogVariable + "=" + p.log}
 }
 
 // keep runs a supervisor; the function that it returns stops it and waits.
@@ -264,20 +272,14 @@ func (f *Field) tell(e supervisor.Event) {
 	case supervisor.Started:
 		p.over()
 		p.pid, p.stopped, p.ended = e.PID, false, false
+		p.since = time.Now()
 		p.starts++
 	case supervisor.Ended:
-		killed := e.Err != nil && strings.Contains(e.Err.Error(), "killed") // by this harness, or by a fault point
-		switch {
-		case p.ended: // it is known
-		case killed:
-			f.strike(e.Name, "ended by its fault point ("+lastWords(p.log)+")")
-		default:
-			f.strike(e.Name, "gone by itself")
-			log := p.log // a fault point that failed it
-			if _, err := os.Stat(log); err != nil {
-				log = f.logFile(e.Name)
-			}
-			f.unasked = append(f.unasked, fmt.Sprintf("%s: %v; its last words: %s", e.Name, e.Err, lastWords(log)))
+		if hit := p.hit(e.Name); hit != "" && !p.ended {
+			f.strike(e.Name, "ended by its fault point ("+hit+")")
+		} else if !p.ended {
+			said := fmt.Sprintf("%s: %v; its last words: %s", e.Name, e.Err, lastWords(f.logFile(e.Name)))
+			f.unasked = append(f.unasked, unasked{said, p.since, time.Now()})
 		}
 		p.pid = 0
 	default:
@@ -285,6 +287,35 @@ func (f *Field) tell(e supervisor.Event) {
 	}
 	close(f.changed)
 	f.changed = make(chan struct{})
+}
+
+// unasked is the end of a process that nobody had ended.
+type unasked struct {
+	said        string // which it was, how it ended, and its last words
+	since, till time.Time
+}
+
+// hits are the faults that end a process, as the points of this one have noted them.
+func (p *process) hits(name string) (all []string) {
+	text, err := os.ReadFile(p.log)
+	if err != nil {
+		return nil
+	}
+	for line := range strings.Lines(string(text)) {
+		line = strings.TrimSpace(line)
+		if strings.HasPrefix(line, programOf(name)+".") && (strings.HasSuffix(line, " kill") || strings.HasSuffix(line, " fail")) {
+			all = append(all, line)
+		}
+	}
+	return all
+}
+
+// hit is the fault that a point of the process has noted since it was started; empty if none has.
+func (p *process) hit(name string) string {
+	if all := p.hits(name); len(all) > p.noted {
+		return all[len(all)-1]
+	}
+	return ""
 }
 
 // lastWords is the last line of a log, cut where it is long.
@@ -443,11 +474,22 @@ func (f *Field) Starts(name string) int {
 	return f.processes[name].starts
 }
 
+// ends gives the ends of processes that nobody had ended.
+func (f *Field) ends() []unasked {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.unasked)
+}
+
 // Unasked tells how processes ended that neither this harness nor a fault point had ended.
 func (f *Field) Unasked() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return append([]string(nil), f.unasked...)
+	var all []string
+	for _, one := range f.unasked {
+		all = append(all, one.said)
+	}
+	return all
 }
 
 // await waits for a condition of the processes; it is asked with the lock held.

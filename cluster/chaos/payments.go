@@ -223,7 +223,7 @@ func overlaps(attempts []*attempt, strangers []standin.Call) (pairs []overlap) {
 	})
 	for i, second := range all {
 		for _, first := range all[:i] {
-			if first.call.Ended.IsZero() || second.call.Started.Before(first.call.Ended.Add(-noticed)) {
+			if first.call.Ended.IsZero() || second.call.Started.Before(first.call.Ended.Add(-closeSeenWithin)) {
 				pairs = append(pairs, overlap{first, second})
 			}
 		}
@@ -232,15 +232,15 @@ func overlaps(attempts []*attempt, strangers []standin.Call) (pairs []overlap) {
 }
 
 const (
-	// noticed is how late a busy machine may see that a connection was closed.
-	noticed = 100 * time.Millisecond
-	// read is how long after the end of a call its process may not have read all of it and put it into the spool, which outlives the
-	// process: the longest delay of a fault point, and as much again for a busy machine.
-	read = 6 * time.Second
+	// closeSeenWithin is how late a busy machine may see that a connection was closed.
+	closeSeenWithin = 400 * time.Millisecond
+	// spooledWithin is how long after the end of a call its process may not have read all of it and put it into the spool, which outlives
+	// the process: the longest delay of a fault point, and as much again for a busy machine.
+	spooledWithin = 6 * time.Second
 	// election is how long a loss among three servers may be felt, and the return of one.
 	election = 10 * time.Second
-	// mending is how long a bus on a disk that was full may take no writes after there is room again.
-	mending = 5 * time.Second
+	// storeReopens is how long a bus on a disk that was full may take no writes after there is room again.
+	storeReopens = 15 * time.Second
 )
 
 // evidence is what was done while calls were made.
@@ -253,13 +253,13 @@ type evidence struct {
 // of it was in the spool, a full disk until it was settled, or the provider's own connection.
 func (e evidence) destroyed(a *attempt) (Fault, bool) {
 	inSpool := a.gone
-	if ended := a.call.Ended; !ended.IsZero() && (a.gone.IsZero() || ended.Add(read).Before(a.gone)) {
-		inSpool = ended.Add(read)
+	if ended := a.call.Ended; !ended.IsZero() && (a.gone.IsZero() || ended.Add(spooledWithin).Before(a.gone)) {
+		inSpool = ended.Add(spooledWithin)
 	}
 	if by, found := e.disturbed(a.pid(), a.started, inSpool); found {
 		return by, true
 	}
-	if by, found := e.first(a.started.Add(-mending), a.gone, func(s Fault) bool { return s.Target == theDisk }); found {
+	if by, found := e.first(a.started.Add(-storeReopens), a.gone, func(s Fault) bool { return s.Target == theDisk }); found {
 		return by, true
 	}
 	if c := a.call; c.Outcome == standin.Broken { // after the last byte, and nobody knows what has arrived
@@ -274,7 +274,7 @@ func (e evidence) overlapped(o overlap) (Fault, bool) {
 	if by, found := e.disturbed(o.first.pid(), o.first.started, o.second.call.Started); found {
 		return by, true
 	}
-	if by, found := e.first(o.first.started.Add(-mending), o.second.call.Started, func(s Fault) bool { return s.Target == theDisk }); found {
+	if by, found := e.first(o.first.started.Add(-storeReopens), o.second.call.Started, func(s Fault) bool { return s.Target == theDisk }); found {
 		return by, true
 	}
 	return e.disturbed(o.second.pid(), o.second.started, o.second.call.Started)
@@ -293,6 +293,18 @@ func (e evidence) disturbed(pid int, from, to time.Time) (Fault, bool) {
 		from = from.Add(-election)
 	}
 	return e.first(from, to, func(s Fault) bool { return slices.Contains(e.servers, s.Target) })
+}
+
+// ended finds the processes that ended by themselves. One that could not start, or go on, while something was done to the bus or to the
+// disk is started again by whoever keeps it, and is only told.
+func (f *findings) ended(ends []unasked, e evidence) {
+	for _, end := range ends {
+		if _, found := e.first(end.since.Add(-storeReopens), end.till, func(s Fault) bool {
+			return s.Target == theDisk || slices.Contains(e.servers, s.Target)
+		}); !found {
+			f.add("%s: nobody had ended it", end.said)
+		}
+	}
 }
 
 // first is the first fault of a kind within a time; a zero end is none.
