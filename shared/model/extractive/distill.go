@@ -112,6 +112,11 @@ func (r report) statement(i int) (m made, ok bool) {
 			return m, false
 		}
 	}
+	if concludes(s) {
+		if m, ok = r.joined(i, s); ok {
+			return m, true
+		}
+	}
 	if first := c.terms[0]; words().is("connective", first.low, first.low) {
 		s = capital(strings.TrimLeft(s[first.end:], " ,，"))
 		if c = read(s); len(c.terms) == 0 {
@@ -219,8 +224,9 @@ func (r report) renamed(i int, s string) (m made, ok bool) {
 	if verb < 1 || verb > 5 || len(fields) != len(said) || pronouns[said[0].low] || possessives[said[0].low] || numerals[said[0].low] || said[0].number {
 		return m, false
 	}
-	subject, noun := strings.Join(fields[:verb], " "), said[verb-1].low
-	if strings.ContainsAny(subject, ",;:()") {
+	noun := said[verb-1].low
+	subject, plain := bare(fields[:verb], said)
+	if !plain || strings.ContainsAny(subject, ",;:()") {
 		return m, false
 	}
 	if determiners[said[0].low] {
@@ -237,6 +243,38 @@ func (r report) renamed(i int, s string) (m made, ok bool) {
 	}
 	return m, false
 }
+
+// bare is a subject without what it says of the thing beside its name: of "Auralith's prototype cells" only "Auralith's cells", since what
+// "these cells" are is not said by what they were once called. It is not plain if that is not to be told apart.
+func bare(fields []string, said phrase) (subject string, plain bool) {
+	last := len(fields) - 1
+	for k := last - 1; k >= 0; k-- {
+		if word := strings.TrimRight(fields[k], "’'"); len(word) < len(fields[k]) || strings.HasSuffix(word, "'s") || strings.HasSuffix(word, "’s") {
+			return strings.Join(append(slices.Clone(fields[:k+1]), fields[last]), " "), true
+		}
+	}
+	for k, word := range fields[:last] {
+		first, _ := utf8.DecodeRuneInString(word)
+		if !determiners[said[k].low] && !numerals[said[k].low] && !said[k].number && (k == 0 || !unicode.IsUpper(first)) {
+			return "", false
+		}
+	}
+	return strings.Join(fields, " "), true
+}
+
+// concludes reports whether a sentence follows from the one before, of which it is true only as far as that goes: "Assembly therefore
+// needs dry air".
+func concludes(s string) bool {
+	p := wordsOf(s)
+	for k := 0; k < len(p) && k < 8; k++ {
+		if conclusions[p[k].low] {
+			return true
+		}
+	}
+	return len(p) > 2 && p[0].low == "for" && (p[1].low == "this" || p[1].low == "that") && p[2].low == "reason"
+}
+
+var conclusions = wordSet("therefore thus hence consequently accordingly daher deshalb deswegen somit folglich demnach donc ainsi")
 
 // What a statement made of several sentences may have at most, so that it is still one claim to read.
 const (
