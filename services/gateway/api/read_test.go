@@ -25,6 +25,7 @@ import (
 	"github.com/factstream/factstream/shared/notebook"
 	"github.com/factstream/factstream/shared/progress"
 	"github.com/factstream/factstream/shared/service/servicetest"
+	"github.com/factstream/factstream/shared/text"
 )
 
 // sse is one event of a stream, or a comment.
@@ -738,4 +739,53 @@ func TestSeenElsewhereAsLongAsTheOtherThreadIsThere(t *testing.T) {
 	require.Equal(t, []api.Elsewhere{{Fact: gatewaytest.FactIDs(second.ID)[0], Thread: second.ID, Relation: "duplicate"}}, elsewhere(first.ID))
 	g.do("DELETE", "/api/v1/threads/"+first.ID, nil).is(200, nil)
 	require.Empty(t, elsewhere(second.ID))
+}
+
+// A page that was cited again in a later version does not date what was taken from the earlier one.
+func TestAFactHasTheDateThatItsOwnCitationGives(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	thread := g.create("When does it start?")
+	const url = "https://a.example/roadmap"
+	id := notebook.SourceID(thread.ID, url)
+	day := time.Date(2026, 3, 4, 0, 0, 0, 0, time.UTC)
+	for _, c := range []struct {
+		statement string
+		published *time.Time
+	}{{"It starts in 2027.", nil}, {"It starts in 2030.", &day}} {
+		run := g.run(thread.ID)
+		page := event.Page{N: 1, URL: url, Canonical: url, Source: id, PublishedAt: c.published}
+		g.append(thread.ID, notebook.StartAttempt{Run: run.ID, Holder: "test", Max: 3})
+		g.append(thread.ID, notebook.CompleteRun{Run: run.ID, Completed: event.RunCompleted{
+			Attempt: 1, Cost: run.Cost, Report: event.Blob{Text: c.statement + " [1]"}, Pages: []event.Page{page},
+		}})
+		print := text.Fingerprint(c.statement)
+		source := &event.Source{ID: id, URL: url, Canonical: url, Site: "a.example", PublishedAt: c.published}
+		g.append(thread.ID, notebook.Distil{Run: run.ID, Engine: "extractive", Facts: []event.Fact{
+			{ID: notebook.FactID(thread.ID, print), Fingerprint: print, Statement: c.statement, Confidence: 0.5, Source: source},
+		}})
+		g.append(thread.ID, notebook.Judge{Run: run.ID, Engine: "extractive"})
+		n := 0
+		g.service.Tail.View(thread.ID, func(th *notebook.Thread) { n = len(th.Cycles) })
+		step := notebook.ClosingStep{Cycle: n}
+		g.append(thread.ID, notebook.ProposeQuestions{ClosingStep: step})
+		g.append(thread.ID, notebook.WriteBrief{ClosingStep: step})
+		g.append(thread.ID, notebook.MapCoverage{ClosingStep: step})
+		g.append(thread.ID, notebook.Settle{ClosingStep: step})
+	}
+	g.caughtUp()
+	var facts struct{ Items []api.Fact }
+	g.do("GET", "/api/v1/threads/"+thread.ID+"/facts", nil).is(200, &facts)
+	require.Len(t, facts.Items, 2)
+	for _, f := range facts.Items {
+		if f.Statement == "It starts in 2027." {
+			require.Nil(t, f.Source.PublishedAt, "the page gave none then")
+		} else {
+			require.True(t, day.Equal(*f.Source.PublishedAt))
+		}
+	}
+	var sources struct{ Items []api.Source }
+	g.do("GET", "/api/v1/threads/"+thread.ID+"/sources", nil).is(200, &sources)
+	require.Len(t, sources.Items, 1)
+	require.True(t, day.Equal(*sources.Items[0].PublishedAt), "the thread's sources say what is known of the page")
 }

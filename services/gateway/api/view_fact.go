@@ -99,12 +99,14 @@ func viewFacts(n *notebook.Notebook, t *notebook.Thread, now time.Time) *factVie
 	return v
 }
 
+// source is a page as the thread shows it, of the date that this citation gives: what the page said of itself when the fact was taken from
+// it, and not what a later version of it says.
 func (v *factViewer) source(s *event.Source) *FactSource {
 	if s == nil {
 		return nil
 	}
 	if known := v.thread.Sources[s.ID]; known != nil {
-		return &FactSource{ID: known.ID, URL: known.URL, Title: known.Title, PublishedAt: utc(known.PublishedAt)}
+		return &FactSource{ID: known.ID, URL: known.URL, Title: known.Title, PublishedAt: utc(s.PublishedAt)}
 	}
 	return &FactSource{ID: s.ID, URL: s.URL, Title: s.Title, PublishedAt: utc(s.PublishedAt)}
 }
