@@ -42,7 +42,15 @@ func (b *Briefer) ahead(ctx context.Context, c closing, remaining []string, deli
 			} else {
 				close(next)
 			}
-			failed = b.record(ctx, c, now, m)
+			if failed = m.Recorded(); failed != nil {
+				<-next
+				return failed
+			}
+			if !b.has(c.thread, m.Info.Engine) { // a person has set another since: the rest is that one's
+				<-next
+				return nil
+			}
+			failed = b.record(ctx, c, now)
 			now = <-next // whatever became of the append: nothing of a step goes on after it
 			if errors.Is(failed, batch.ErrTooLarge) {
 				failed = nil
@@ -62,6 +70,12 @@ func (b *Briefer) ahead(ctx context.Context, c closing, remaining []string, deli
 		return left, err
 	}
 	return left, nil // an engine that is not there is met again, and said, by each step
+}
+
+// has says whether a thread is worked with an engine.
+func (b *Briefer) has(thread, engine string) (same bool) {
+	b.Tail.View(thread, func(t *notebook.Thread) { same = t.Settings.Engine == engine })
+	return same
 }
 
 // made is the outcome of a step before it is appended, or why there is none.
@@ -91,11 +105,8 @@ func (b *Briefer) produce(ctx context.Context, c closing, stage string, m *engin
 	return out
 }
 
-// record appends the outcome of a step, when it is recorded which engine made it.
-func (b *Briefer) record(ctx context.Context, c closing, out made, m *engine.Engine) error {
-	if err := m.Recorded(); err != nil {
-		return err
-	}
+// record appends the outcome of a step.
+func (b *Briefer) record(ctx context.Context, c closing, out made) error {
 	if err := pointMade.Hit(ctx); err != nil {
 		return err
 	}

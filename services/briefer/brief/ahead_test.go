@@ -12,6 +12,7 @@ import (
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/model"
 	"github.com/factstream/factstream/shared/notebook"
+	"github.com/factstream/factstream/shared/service/servicetest"
 )
 
 // failing makes a step of the briefer do what fails says, as often as it does not say nil, and then its work.
@@ -85,4 +86,21 @@ func TestWhatIsNotTheStepsOwnFailureBringsTheMessageAgain(t *testing.T) {
 	for _, kind := range []string{"questions.proposed", "brief.written", "coverage.mapped", "thread.settled"} {
 		require.Len(t, s.events(kind), 1, kind)
 	}
+}
+
+func TestWhatIsLeftWhenAPersonSetsAnotherEngineIsThatEngines(t *testing.T) {
+	t.Parallel()
+	s := begin(t, nil)
+	other := model.EngineOllama
+	s.failing(event.StageBrief, func(call int32) error {
+		if call == 1 {
+			s.append(notebook.Configure{Changes: event.ThreadConfigured{Engine: &other}})
+			servicetest.Until(t, s.briefer.Service, thread, func(th *notebook.Thread) bool { return th.Settings.Engine == other })
+		}
+		return nil
+	})
+	s.fold()
+	s.tell(nil, nil, costs)
+	require.ErrorIs(t, s.briefer.handle(t.Context(), message(t, s.events("contradictions.found")[0])), model.ErrAway)
+	require.Empty(t, s.events("brief.written", "coverage.mapped", "thread.settled"))
 }

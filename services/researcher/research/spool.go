@@ -181,7 +181,7 @@ func (f *spooled) keep(ctx context.Context, store *artifact.Store, thread, name 
 	if err != nil {
 		return ref, err
 	}
-	both, ctx := errgroup.WithContext(ctx)
+	var both errgroup.Group // each ends by its own time: content that is broken off would leave pieces that nobody owns
 	both.Go(func() error { return store.PutAs(ctx, ref, f.content()) })
 	both.Go(func() error { return store.Name(ctx, thread, name, ref) })
 	return ref, both.Wait()

@@ -29,6 +29,9 @@ func (r report) parts(i int) []part {
 	if len(s.Text) > maxCompound || strings.Contains(plain, ": ") {
 		return r.undivided(i) // after a colon, the clauses are of what stands before it
 	}
+	if trails(s.Text) || framed(r.claims[i]) {
+		return r.undivided(i)
+	}
 	language, joints := language(plain), joints(s.Text)
 	if len(joints) > maxJoints {
 		return r.undivided(i) // no sentence for a reader: what it joins would be looked at once for each of its joints
@@ -114,6 +117,26 @@ var (
 )
 
 // joints finds the places where a sentence may be cut: none within brackets, quotations, links and code.
+// trails reports whether words that are no clause of their own stand after the last mark of a sentence: in "X [1], and Y [2], if the tax is
+// abolished" they may be meant for both.
+func trails(s string) bool {
+	all := mark.FindAllStringIndex(s, -1)
+	if len(all) == 0 {
+		return false
+	}
+	tail := strings.TrimLeft(s[all[len(all)-1][1]:], " ,")
+	word, _, _ := strings.Cut(tail, " ")
+	return strings.ContainsFunc(tail, unicode.IsLetter) && !strings.HasPrefix(tail, ";") && !slices.Contains([]string{"and", "but", "while", "whereas"}, word)
+}
+
+// mark is a citation mark as reports write it, with the address of one that is a link.
+var mark = regexp.MustCompile(`(\[|【)\\?\^?\d[^\]】]*(\]|】)\]?(\([^)\s]*\))?`)
+
+// framed reports whether a sentence begins with a word that holds for all of it, and that its second clause would lose.
+func framed(c *claim) bool { return len(c.terms) > 0 && framing[c.terms[0].low] }
+
+var framing = wordSet("allegedly reportedly supposedly apparently purportedly presumably probably possibly perhaps compared relative measured adjusted according unlike besides assuming given")
+
 func joints(s string) []joint {
 	var out []joint
 	depth, quoted, code := 0, false, false
@@ -218,6 +241,9 @@ func (r report) divides(i int, d division) (j joint, ok bool) {
 	first, _ := utf8.DecodeRuneInString(d.right)
 	if d.language != "en" && j.word != ";" || !unicode.IsLetter(first) && !unicode.IsDigit(first) || enumerated.MatchString(d.right) {
 		return j, false
+	}
+	if strings.Contains(d.right, " had ") && read(d.left).has(func(t term) bool { return words().is("attribution", t.low, t.stem) }) {
+		return j, false // reported speech goes on: "said it had sold X, and Y had sold Z"
 	}
 	ownLeft, ownRest := len(text.Markers(d.left)) > 0, len(text.Markers(d.rest)) > 0
 	leftText, rightText := d.given+asSentence(d.left, r.plain[i]), asSentence(d.right, r.plain[i])

@@ -128,6 +128,23 @@ func TestASentenceStaysWholeWhereAPartWouldLoseSomething(t *testing.T) {
 	}
 }
 
+func TestWhatIsMeantForBothClausesKeepsThemTogether(t *testing.T) {
+	t.Parallel()
+	for _, sentence := range []string{
+		"Talmo would sell 900 pumps [1], and Ystad would sell 40 boilers [2], if the tax were abolished.",
+		"Talmo sold 900 pumps [1], and Ystad sold 40 boilers [2], according to a blog.",
+		"Talmo sold 900 pumps [1] and Ystad sold 40 boilers [2] in 2024.",
+		"Turbines cost 4 million dollars [1] and are 90 m high [2], if bought in bulk.",
+		"Allegedly Talmo sold 900 pumps [1], and Ystad sold 40 boilers [2].",
+		"Talmo said it had sold 900 pumps [1], and Ystad had sold 40 boilers [2].",
+		"Compared with 2019, sales of pumps rose by 4 percent [1], and imports of boilers fell by 2 percent [2].",
+		"Das Werk soll 2027 schließen [1]; die Brücke ist gesperrt [2], so die Behörde.",
+	} {
+		_, parts := partsOf(sentence)
+		require.Len(t, parts, 1, sentence)
+	}
+}
+
 func TestAPartGetsTheNameOrTheHeadingThatItNeeds(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
