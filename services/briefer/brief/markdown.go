@@ -53,6 +53,11 @@ func render(w material, b event.BriefWritten) string {
 			p.line("\n%s not mentioned here.", plural(more, "more open contradiction is", "more open contradictions are"))
 		}
 	}
+	if n := len(w.withheld); n > 0 {
+		p.WriteString("\n" + plural(n, "fact says, or rests on, what is in dispute, and is no finding", "facts say, or rest on, what is in dispute, and are no findings") + ":")
+		p.mark(w.withheld)
+		p.WriteString(".\n")
+	}
 	if len(b.Gaps) > 0 {
 		p.line("\n## Gaps\n")
 		for _, s := range b.Gaps {
@@ -85,6 +90,12 @@ func (p *page) line(format string, args ...any) {
 // item writes a sentence with the marks of its facts.
 func (p *page) item(sentence string, facts []string) {
 	p.WriteString("- " + escape(sentence))
+	p.mark(facts)
+	p.WriteByte('\n')
+}
+
+// mark writes the marks of facts, each with a space before it.
+func (p *page) mark(facts []string) {
 	for _, id := range facts {
 		if p.numbers[id] == 0 {
 			p.order = append(p.order, id)
@@ -92,7 +103,6 @@ func (p *page) item(sentence string, facts []string) {
 		}
 		fmt.Fprintf(p, " [%d]", p.numbers[id])
 	}
-	p.WriteByte('\n')
 }
 
 // list writes the facts that were cited.
@@ -107,38 +117,59 @@ func (p *page) list() {
 	}
 }
 
-// colophon says who wrote the brief and what it leaves out.
+// colophon says who wrote the brief, what it leaves out, and what of it was recorded earlier.
 func (p *page) colophon(w material, b event.BriefWritten) {
 	writer := "the extractive engine, without a language model,"
 	if b.Engine != model.EngineExtractive {
 		writer = escape(b.Model) + " (" + escape(b.Engine) + ")"
 	}
 	p.line("\n---\n\nWritten by %s from %d of %s that %s brought.", writer,
-		len(w.task.Facts), plural(len(w.facts), "fact", "facts"), plural(w.runs, "run", "runs"))
+		len(w.task.Facts)-len(w.withheld), plural(len(w.facts), "fact", "facts"), plural(w.runs, "run", "runs"))
 	if w.leftOut > 0 {
 		p.line("%s left out: pinned, well supported and newer ones came first.", plural(w.leftOut, "fact was", "facts were"))
 	}
 	if b.DroppedSentences > 0 {
 		p.line("%s dropped (%s).", plural(b.DroppedSentences, "sentence was", "sentences were"), strings.Join(causes(b.Dropped), ", "))
 	}
+	if s := provenance(w); s != "" {
+		p.line("\n%s", s)
+	}
+}
+
+// provenance says that facts come from recordings; "" if none do.
+func provenance(w material) string {
+	facts := 0
+	for _, f := range w.facts {
+		facts += rank(f.recorded)
+	}
+	const not = ", not from research done for this question."
+	switch {
+	case facts == len(w.facts) && w.recorded == w.runs && w.runs > 0:
+		return "Made from " + several(w.recorded, "a recorded run", "recorded runs") + not
+	case facts > 0:
+		return fmt.Sprintf("%d of %s %s from %s", facts, plural(len(w.facts), "fact", "facts"), several(facts, "comes", "come"), several(w.recorded, "a recorded run", "recorded runs")) + not
+	}
+	return ""
 }
 
 // causes names in words why sentences were dropped or mended.
 func causes(dropped map[string]int) []string {
 	var out []string
 	for _, cause := range slices.Sorted(maps.Keys(dropped)) {
-		if cause != model.DropLeftOut {
+		if cause != model.DropLeftOut && cause != droppedInDispute {
 			out = append(out, strings.ReplaceAll(cause, "_", " "))
 		}
 	}
 	return out
 }
 
-func plural(n int, one, many string) string {
+func plural(n int, one, many string) string { return fmt.Sprintf("%d %s", n, several(n, one, many)) }
+
+func several(n int, one, many string) string {
 	if n == 1 {
-		return "1 " + one
+		return one
 	}
-	return fmt.Sprintf("%d %s", n, many)
+	return many
 }
 
 // origin is the source of a fact: its title, linked, with the site beside it, since a title can say anything.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/model"
+	"github.com/factstream/factstream/shared/notebook"
 )
 
 func TestABriefAsMarkdown(t *testing.T) {
@@ -56,6 +57,28 @@ func TestABriefAsMarkdown(t *testing.T) {
 		"1 sentence was dropped (no fact).",
 		"",
 	}, "\n"), brief.Markdown)
+}
+
+func TestABriefOfARecordingSaysSo(t *testing.T) {
+	t.Parallel()
+	const whole = "Made from a recorded run, not from research done for this question."
+	th := state(rises, costs)
+	th.Runs["run1"] = &notebook.Run{ID: "run1", Requested: event.RunRequested{Replay: true}, Completed: &notebook.Completion{}}
+	th.RunIDs = []string{"run1"}
+	markdown := func() string { return materialOf(th).brief(model.Brief{}).Markdown }
+	require.NotContains(t, markdown(), "recorded")
+	th.Facts[rises.ID].Replayed = true
+	require.Contains(t, markdown(), "\n1 of 2 facts comes from a recorded run, not from research done for this question.\n")
+	th.Facts[costs.ID].Replayed = true
+	require.Contains(t, markdown(), "\n\n"+whole+"\n")
+	th.Runs["run2"] = th.Runs["run1"]
+	th.RunIDs = append(th.RunIDs, "run2")
+	require.Contains(t, markdown(), "Made from recorded runs, not from")
+	clear(th.Facts)
+	th.FactIDs, th.RunIDs = nil, th.RunIDs[:1]
+	require.Contains(t, markdown(), whole)
+	th.Runs["run1"].Requested.Replay = false
+	require.NotContains(t, markdown(), "recorded")
 }
 
 func TestTextOfOutsideIsInert(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	"github.com/factstream/factstream/shared/engine"
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/model"
+	"github.com/factstream/factstream/shared/model/extractive"
 	"github.com/factstream/factstream/shared/notebook"
 	"github.com/factstream/factstream/shared/text"
 )
@@ -21,6 +22,9 @@ const (
 	maxStated = 60
 	// maxSide is how many characters of each side the server quotes where the model said nothing about a dispute.
 	maxSide = 250
+	// droppedInDispute is the cause, in BriefWritten.Dropped, of facts that no open contradiction names and that are all the same kept
+	// out of the findings.
+	droppedInDispute = "in_dispute"
 )
 
 // write writes the brief.
@@ -46,7 +50,9 @@ type material struct {
 	facts    map[string]cited // every fact that counts, by id
 	disputes []dispute        // every open contradiction, oldest first
 	runs     int              // completed
+	recorded int              // of them, replays of recordings
 	leftOut  int              // facts that the task has no room for
+	withheld []string         // ids of facts of the task that say, or rest on, what is in dispute
 }
 
 // cited is a fact as the list at the end of a brief shows it.
@@ -54,6 +60,7 @@ type cited struct {
 	statement string
 	source    *event.Source
 	disputed  bool
+	recorded  bool // from a replay of a recording
 }
 
 // dispute is an open contradiction: the pair's id, and those of its facts.
@@ -64,8 +71,9 @@ type dispute struct{ pair, elder, newer string }
 func materialOf(t *notebook.Thread) material {
 	w := material{facts: map[string]cited{}, task: model.BriefTask{Question: t.Question, Previous: previousBrief(t)}}
 	for _, id := range t.RunIDs {
-		if t.Runs[id].Completed != nil {
+		if r := t.Runs[id]; r.Completed != nil {
 			w.runs++
+			w.recorded += rank(r.Requested.Replay)
 		}
 	}
 	open := t.Contradictions()
@@ -76,7 +84,7 @@ func materialOf(t *notebook.Thread) material {
 	}
 	for _, id := range t.FactIDs {
 		if f := t.Facts[id]; f.Active() {
-			w.facts[id] = cited{statement: f.Statement, source: f.Source, disputed: disputed[id]}
+			w.facts[id] = cited{statement: f.Statement, source: f.Source, disputed: disputed[id], recorded: f.Replayed}
 		}
 	}
 
@@ -103,6 +111,23 @@ func materialOf(t *notebook.Thread) material {
 	}
 	w.leftOut = len(settled) - room
 	return w
+}
+
+// keptBack gives the ids of the facts that an engine keeps out of its findings because they say what is in dispute. A language model is
+// told what is disputed and words its findings itself.
+func (w material) keptBack(engine string) []string {
+	if engine != model.EngineExtractive || len(w.task.Disputes) == 0 {
+		return nil
+	}
+	refs := map[int]string{}
+	for _, f := range w.task.Facts {
+		refs[f.N] = f.Ref
+	}
+	var ids []string
+	for _, n := range extractive.Withheld(w.task) {
+		ids = append(ids, refs[n])
+	}
+	return ids
 }
 
 // settledFacts lists the facts that count and are not disputed, the most important first.
@@ -173,6 +198,8 @@ func (w material) brief(written model.Brief) event.BriefWritten {
 		count(out.Dropped, cause, n)
 	}
 	count(out.Dropped, model.DropLeftOut, w.leftOut)
+	w.withheld = w.keptBack(written.Engine)
+	count(out.Dropped, droppedInDispute, len(w.withheld))
 
 	stands := func(c model.Cited) bool {
 		for _, id := range c.Facts {
@@ -246,7 +273,7 @@ func (w material) dispute(out *event.BriefWritten, written []model.Disputed) {
 
 // side is a statement as it stands between quotation marks inside a sentence.
 func side(statement string) string {
-	return text.Truncate(strings.TrimRight(text.Normalise(statement), ".。"), maxSide)
+	return extractive.Quoted(text.Normalise(statement), maxSide)
 }
 
 // previousBrief is the plain text of the last brief as far as it still holds: sentences on facts that a person dismissed, that

@@ -2,6 +2,7 @@ package brief
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -9,6 +10,7 @@ import (
 
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/model"
+	"github.com/factstream/factstream/shared/model/extractive"
 	"github.com/factstream/factstream/shared/notebook"
 )
 
@@ -128,6 +130,38 @@ func TestEveryOpenDisputeIsStatedAndNoDisputedFactIsAFinding(t *testing.T) {
 	brief = w.brief(model.Brief{Disputed: []model.Disputed{said, {Text: "They do.", Dispute: pair}}, Outcome: model.Outcome{Drops: model.Drops{}}})
 	require.Equal(t, []event.DisputedText{{Text: said.Text, Contradiction: pair}}, brief.Disputed)
 	require.Equal(t, 1, brief.DroppedSentences)
+}
+
+func TestAFactThatSaysWhatIsInDisputeIsCountedAndNamedButNoFinding(t *testing.T) {
+	t.Parallel()
+	echoes := fact("The cell of Acme keeps 60 percent of its charge after 1,000 cycles; a pack holds 90 of them.")
+	th := state(rises, falls, costs, echoes)
+	disputing(th, rises, falls)
+	w := materialOf(th)
+	written, err := model.WriteBrief(t.Context(), model.Call{Model: extractive.New(), Thread: thread, Trigger: "e1"}, w.task)
+	require.NoError(t, err)
+
+	brief := w.brief(written)
+	require.Equal(t, []event.CitedText{{Text: costs.Statement, Facts: []string{costs.ID}}}, brief.Findings)
+	require.Equal(t, map[string]int{droppedInDispute: 1}, brief.Dropped)
+	require.Zero(t, brief.DroppedSentences)
+	require.Contains(t, brief.Markdown, "\n1 fact says, or rests on, what is in dispute, and is no finding: [4].\n")
+	require.Contains(t, brief.Markdown, "\n4. "+echoes.Statement+" ", "it stands among the facts")
+	require.Contains(t, brief.Markdown, "from 3 of 4 facts that")
+
+	t.Log("a language model words its findings itself")
+	written.Engine = model.EngineOllama
+	require.Empty(t, w.brief(written).Dropped)
+	require.Contains(t, w.brief(written).Markdown, "from 4 of 4 facts that")
+}
+
+func TestAQuotationEndsWithAWholeWord(t *testing.T) {
+	t.Parallel()
+	long := fact("The cell of Acme keeps 60 percent after 1,000 cycles " + strings.Repeat("of warmth ", 30))
+	th := state(rises, long)
+	disputing(th, rises, long)
+	brief := materialOf(th).brief(model.Brief{Outcome: model.Outcome{Drops: model.Drops{}}})
+	require.Contains(t, brief.Disputed[0].Text, " warmth of…”.")
 }
 
 func TestAReplyThatWasKeptBeforeAPersonActedIsHeldAgainstTheFactsOfNow(t *testing.T) {

@@ -22,60 +22,20 @@ const (
 func brief(task model.BriefTask) model.BriefReply {
 	reply := model.BriefReply{Findings: []model.BriefSentence{}, Disputed: []model.BriefDisputeSentence{}, Gaps: []model.BriefSentence{}, Relationships: []model.BriefSentence{}}
 	statements := map[int]string{}
-	disputed := map[int]bool{}
 	for _, f := range task.Facts {
 		statements[f.N] = f.Statement
-		disputed[f.N] = f.Disputed
 	}
-	for _, d := range task.Disputes {
-		disputed[d.A], disputed[d.B] = true, true
-	}
-	settled := undisputed(task.Facts, disputed)
+	settled, _ := undisputed(task)
 	p := phrasesFor(task.Question)
 	reply.Findings = findings(settled)
 	for _, d := range task.Disputes {
-		reply.Disputed = append(reply.Disputed, model.BriefDisputeSentence{Dispute: d.N, Text: fmt.Sprintf(p.disputed, quoted(statements[d.A], maxSide), quoted(statements[d.B], maxSide))})
+		reply.Disputed = append(reply.Disputed, model.BriefDisputeSentence{Dispute: d.N, Text: fmt.Sprintf(p.disputed, Quoted(statements[d.A], maxSide), Quoted(statements[d.B], maxSide))})
 	}
 	if missing := uncovered(task); len(missing) > 0 {
 		reply.Gaps = append(reply.Gaps, model.BriefSentence{Text: fmt.Sprintf(p.uncovered, strings.Join(missing, ", ")), Facts: []int{}})
 	}
 	reply.Relationships = relationships(settled, p)
 	return reply
-}
-
-// undisputed are the facts that nothing is said against. A sentence that a fact leans on and that is the claim of a disputed one is left
-// out; a fact that cannot be read without it is left out too, since it would state as settled what is not.
-func undisputed(facts []model.BriefFact, disputed map[int]bool) []model.BriefFact {
-	var against []string
-	for _, f := range facts {
-		if sentences := text.Sentences(f.Statement); disputed[f.N] && len(sentences) > 0 {
-			against = append(against, sentences[len(sentences)-1].Text)
-		}
-	}
-	inDispute := func(s text.Sentence) bool {
-		return slices.ContainsFunc(against, func(claim string) bool { return strings.Contains(claim, s.Text) || strings.Contains(s.Text, claim) })
-	}
-	var settled []model.BriefFact
-	for _, f := range facts {
-		if disputed[f.N] {
-			continue
-		}
-		sentences := text.Sentences(f.Statement)
-		keep := sentences
-		for i, s := range sentences {
-			if inDispute(s) {
-				keep = sentences[i+1:]
-			}
-		}
-		if len(keep) < len(sentences) {
-			if len(keep) == 0 || leaning(keep[0].Text, read(keep[0].Text)) == before {
-				continue
-			}
-			f.Statement = f.Statement[keep[0].Start:]
-		}
-		settled = append(settled, f)
-	}
-	return settled
 }
 
 func findings(settled []model.BriefFact) []model.BriefSentence {

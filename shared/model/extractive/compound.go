@@ -116,7 +116,6 @@ var (
 	leadingOver = []string{"and ", "but ", "while ", "whereas ", "however, ", "moreover, ", "meanwhile, ", "by contrast, ", "in contrast, ", "on the other hand, ", "in turn, "}
 )
 
-// joints finds the places where a sentence may be cut: none within brackets, quotations, links and code.
 // trails reports whether words that are no clause of their own stand after the last mark of a sentence: in "X [1], and Y [2], if the tax is
 // abolished" they may be meant for both.
 func trails(s string) bool {
@@ -137,18 +136,28 @@ func framed(c *claim) bool { return len(c.terms) > 0 && framing[c.terms[0].low] 
 
 var framing = wordSet("allegedly reportedly supposedly apparently purportedly presumably probably possibly perhaps compared relative measured adjusted according unlike besides assuming given")
 
+// joints finds the places where a sentence may be cut: none within brackets, quotations, links and code.
 func joints(s string) []joint {
 	var out []joint
-	depth, quoted, code := 0, false, false
+	depth, low, quoted, code := 0, 0, false, false // low: German quotations open, which end with what begins an English one
 	for i, c := range s {
 		switch {
 		case c == '`':
 			code = !code
 		case c == '"':
 			quoted = !quoted
-		case strings.ContainsRune("([{“„«", c):
+		case c == '“' && low > 0:
+			low--
+			depth--
+		case c == '„':
+			low++
 			depth++
-		case strings.ContainsRune(")]}”»", c), c == '“':
+		case strings.ContainsRune("([{“«", c):
+			depth++
+		case c == '”' && low > 0: // „so” too
+			low--
+			depth--
+		case strings.ContainsRune(")]}”»", c):
 			depth--
 		}
 		if depth < 0 {
@@ -286,10 +295,10 @@ func (r report) divides(i int, d division) (j joint, ok bool) {
 		if tied = r.names(i, leftText, rightText) && b[1:].standAlone(true); !tied {
 			return j, false
 		}
-	case subjectB.repeats(left) || !b.standAlone(subjectB.named()):
+	case subjectB.repeats(d.language, left) || !b.standAlone(subjectB.named()):
 		return j, false
 	}
-	unclear := !tied && definite[b[0].low]
+	unclear := !tied && definiteIn(d.language, b[0].low)
 	j.titled = unclear && j.word == ";" && r.section(i) != ""
 	switch {
 	case unclear && !j.titled && !subjectB.qualified():

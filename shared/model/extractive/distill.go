@@ -548,6 +548,11 @@ func (c *claim) placed(t term) bool {
 
 var definite = wordSet("the der die das le la les l el los las il lo i gli o a os as")
 
+// definiteIn reports whether a word is a definite article. English has one; "a" and "as" are articles of others.
+func definiteIn(language, word string) bool {
+	return definite[word] && (language != "en" || word == "the")
+}
+
 // pointsBack reports whether "the same" or "such" near the beginning names something that only the sentence before tells ("the same
 // laboratory needed 18 minutes"). "The same ... as" tells it itself.
 func pointsBack(c *claim) bool {

@@ -311,6 +311,26 @@ func TestPlanKeepsItsQuestionsShort(t *testing.T) {
 	require.Len(t, got, 4, "none is dropped for its length")
 }
 
+func TestAQuotationIsCutAtAWord(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		text string
+		max  int
+		want string
+	}{
+		{"The mill was sold.", 40, "The mill was sold"},
+		{"The mill was sold to a neighbour", 24, "The mill was sold to a…"},
+		{"The mill was sold to a neighbour", 23, "The mill was sold to a…"},
+		{"The mill was sold, once more", 22, "The mill was sold…"},
+		{"The mill costs 1,450,000 euros", 20, "The mill costs…"},
+		{"Halden Papierverarbeitungsgesellschaft", 20, "Halden Papierverarb…"},
+		{"工場は1989年に売却された。", 8, "工場は1989…"},
+		{"The\nmill\twas sold?", 40, "The mill was sold"},
+	} {
+		require.Equal(t, c.want, extractive.Quoted(c.text, c.max), c.text)
+	}
+}
+
 func TestBriefGivesTheFactsThemselves(t *testing.T) {
 	t.Parallel()
 	task := model.BriefTask{

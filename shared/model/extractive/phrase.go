@@ -245,8 +245,8 @@ func (p phrase) shares(c *claim) bool {
 }
 
 // repeats reports whether a subject is "the mill" of which the claim speaks.
-func (p phrase) repeats(c *claim) bool {
-	return definite[p[0].low] && !p.named() && p[len(p)-1:].shares(c)
+func (p phrase) repeats(language string, c *claim) bool {
+	return definiteIn(language, p[0].low) && !p.named() && p[len(p)-1:].shares(c)
 }
 
 // qualified reports whether a subject says which thing it means: "the share of women".

@@ -17,21 +17,21 @@ func plan(task model.QuestionsTask) model.QuestionsReply {
 		reply.Questions = append(reply.Questions, model.PlannedQuestion{Text: question, Reason: reason, Score: score})
 	}
 	for _, c := range task.Contradictions {
-		add(0.9, p.reasonContradiction, fmt.Sprintf(p.contradiction, quoted(c.A, maxQuoted), quoted(c.B, maxQuoted)))
+		add(0.9, p.reasonContradiction, fmt.Sprintf(p.contradiction, Quoted(c.A, maxQuoted), Quoted(c.B, maxQuoted)))
 	}
 	for _, gap := range task.Gaps {
 		if gap = strings.TrimSpace(gap); gap == "" {
 			continue
 		}
 		if strings.ContainsAny(lastRune(gap), "?？؟") && !strings.Contains(strings.TrimRight(gap, "?？؟"), "?") {
-			add(0.8, p.reasonGap, text.Truncate(gap, maxAsked))
+			add(0.8, p.reasonGap, cut(gap, maxAsked))
 			continue
 		}
-		add(0.7, p.reasonGap, fmt.Sprintf(p.gap, quoted(task.Root, maxRoot), quoted(gap, maxQuoted)))
+		add(0.7, p.reasonGap, fmt.Sprintf(p.gap, Quoted(task.Root, maxRoot), Quoted(gap, maxQuoted)))
 	}
 	for _, topic := range task.ThinTopics {
 		if topic = strings.TrimSpace(topic); topic != "" {
-			add(0.5, p.reasonThin, fmt.Sprintf(p.thin, quoted(task.Root, maxRoot), quoted(topic, maxTopic)))
+			add(0.5, p.reasonThin, fmt.Sprintf(p.thin, Quoted(task.Root, maxRoot), Quoted(topic, maxTopic)))
 		}
 	}
 	return reply
@@ -45,10 +45,25 @@ const (
 	maxTopic  = 80
 )
 
-// quoted is a text as it can stand inside a sentence: one line, cut, without its full stop.
-func quoted(s string, max int) string {
+// Quoted is a text as it can stand between quotation marks inside a sentence: one line of at most max characters, cut at a word, without
+// its full stop.
+func Quoted(s string, max int) string {
 	s = strings.Join(strings.Fields(s), " ")
-	return text.Truncate(strings.TrimRight(s, ".。?？!"), max)
+	return cut(strings.TrimRight(s, ".。?？!"), max)
+}
+
+// cut shortens a text to at most max characters, the "…" that then ends it included. It ends with a whole word, unless one word is most
+// of what there is, as in a script without spaces.
+func cut(s string, max int) string {
+	short := text.Truncate(s, max)
+	kept, shortened := strings.CutSuffix(short, "…")
+	if !shortened || short == s || strings.HasPrefix(s[len(kept):], " ") {
+		return short
+	}
+	if space := strings.LastIndexByte(kept, ' '); space > len(kept)/2 {
+		return strings.TrimRight(kept[:space], " ,;:–—-([“„«") + "…"
+	}
+	return short
 }
 
 func lastRune(s string) string {
