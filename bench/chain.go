@@ -27,6 +27,7 @@ const (
 	sampleChain      = "Chain/fast-run"
 	sampleHops       = "Chain/six-bare-hops"
 	sampleProjection = "Chain/projection"
+	sampleStep       = "Chain/step="
 	unitRatio        = "x-floor"
 	unitEvents       = "events/op"
 )
@@ -78,6 +79,11 @@ func measureChain(ctx context.Context, r *run) ([]Row, error) {
 		r.samples.took(sampleChain, 1, chain, Value{float64(chain) / float64(floor+projecting), unitRatio}, Value{float64(count), unitEvents})
 		r.samples.took(sampleHops, 1, floor)
 		r.samples.took(sampleProjection, 1, projecting, Value{float64(count), unitEvents})
+		for i, m := range messages[1:] {
+			if i > 0 {
+				r.samples.took(sampleStep+step(m.Subject), 1, m.Time.Sub(messages[i].Time))
+			}
+		}
 	}
 	section := fmt.Sprintf("chain: one replayed fast run until settled (%d runs)", r.chainRuns)
 	s := r.samples
@@ -88,6 +94,15 @@ func measureChain(ctx context.Context, r *run) ([]Row, error) {
 		{Section: section, What: fmt.Sprintf("its %d events into notebook.db, p50", events), Figure: millis(float64(s.duration(sampleProjection, 0.5)))},
 		atMost(section, "run / (hops + notebook.db), p50", s.median(sampleChain, unitRatio), chainRatio),
 	}, nil
+}
+
+// step names what an event says happened, as "facts.distilled".
+func step(subject string) string {
+	p, err := topology.Parse(subject)
+	if err != nil {
+		return subject
+	}
+	return p.Family + "." + p.Verb
 }
 
 // project writes events into a notebook.db of their own, one transaction each as they come live, and returns how long that took. before is written

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"strconv"
 
 	"github.com/nats-io/nats.go"
@@ -27,6 +28,13 @@ type Message struct {
 type Expect struct {
 	Filter  string
 	LastSeq uint64
+}
+
+func (e Expect) set(h nats.Header) {
+	if e != (Expect{}) {
+		h.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(e.LastSeq, 10))
+		h.Set(jetstream.ExpectedLastSubjSeqSubjHeader, e.Filter)
+	}
 }
 
 // MaxMessages is how many messages one atomic batch may hold, by the server's
@@ -64,10 +72,7 @@ func Publish(ctx context.Context, js jetstream.JetStream, messages []Message, ex
 	if err := fits(js.Conn(), out); err != nil {
 		return 0, err
 	}
-	if expect != (Expect{}) {
-		out[0].Header.Set(jetstream.ExpectedLastSubjSeqHeader, strconv.FormatUint(expect.LastSeq, 10))
-		out[0].Header.Set(jetstream.ExpectedLastSubjSeqSubjHeader, expect.Filter)
-	}
+	expect.set(out[0].Header)
 	if len(out) == 1 {
 		lastSeq, err = publishOne(ctx, js, out[0])
 	} else {
@@ -132,15 +137,16 @@ func fits(nc *nats.Conn, msgs []*nats.Msg) error {
 }
 
 // Codes of the server by which it refuses a condition: for one message with the
-// sequence it found, and for a batch without it.
+// sequence it found, and for a batch without it; and for one that was to follow another.
 const (
+	wrongLastMsgID         jetstream.ErrorCode = 10070
 	wrongLastSequence      jetstream.ErrorCode = 10071
 	wrongLastSequenceBatch jetstream.ErrorCode = 10164
 )
 
 func classify(err error) error {
 	var api *jetstream.APIError
-	if errors.As(err, &api) && (api.ErrorCode == wrongLastSequence || api.ErrorCode == wrongLastSequenceBatch) {
+	if errors.As(err, &api) && slices.Contains([]jetstream.ErrorCode{wrongLastMsgID, wrongLastSequence, wrongLastSequenceBatch}, api.ErrorCode) {
 		return fmt.Errorf("%w: %w", ErrConflict, err)
 	}
 	if errors.Is(err, nats.ErrMaxPayload) {

@@ -202,3 +202,46 @@ func TestWritersUnderOneConditionAreOrdered(t *testing.T) {
 	}
 	t.Logf("conflicts: %v", conflicts)
 }
+
+func TestWhatIsSentAheadIsStoredBehindTheOneBeforeItOrNotAtAll(t *testing.T) {
+	t.Parallel()
+	_, nc, js := bustest.Start(t)
+	require.True(t, batch.AheadPossible(nc))
+	stored := func(s *batch.Sent) uint64 {
+		t.Helper()
+		seq, err := s.Stored(t.Context())
+		require.NoError(t, err)
+		return seq
+	}
+	send := func(a *batch.Ahead, thread string, last uint64) *batch.Sent {
+		t.Helper()
+		sent, err := a.Send(messages(thread, 1)[0], batch.Expect{Filter: topology.ThreadFilter(thread), LastSeq: last})
+		require.NoError(t, err)
+		return sent
+	}
+	a := batch.NewAhead(js)
+	one, two := send(a, "a", 0), send(a, "a", 0)
+	require.EqualValues(t, 1, stored(one))
+	require.EqualValues(t, 2, stored(two), "of the same subject and with the condition of the first, which counts for that one only")
+
+	_, err := js.Publish(t.Context(), topology.Subject("run", "requested", "b", "r", 0), []byte("{}"))
+	require.NoError(t, err)
+	three, four := send(a, "a", 2), send(a, "a", 2)
+	for _, sent := range []*batch.Sent{three, four} {
+		_, err := sent.Stored(t.Context())
+		require.ErrorIs(t, err, batch.ErrConflict)
+	}
+
+	refused := batch.NewAhead(js)
+	one, two = send(refused, "a", 7), send(refused, "a", 7)
+	for _, sent := range []*batch.Sent{one, two} {
+		_, err := sent.Stored(t.Context())
+		require.ErrorIs(t, err, batch.ErrConflict, "nothing is stored behind what was refused")
+	}
+	_, err = batch.NewAhead(js).Send(batch.Message{Subject: "run.requested.a.r.0", Data: make([]byte, 2<<20)}, batch.Expect{})
+	require.ErrorIs(t, err, batch.ErrTooLarge)
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err = send(batch.NewAhead(js), "a", 2).Stored(ended)
+	require.True(t, err == nil || errors.Is(err, batch.ErrUnknown), err)
+}

@@ -40,6 +40,8 @@ const (
 func TestAppendsUnderOneConditionAreOrderedOnThreeServers(t *testing.T) {
 	c := bustest.StartCluster(t, nil)
 	c.Declare(t)
+	nc, _ := c.Dial(t, 0)
+	require.False(t, batch.AheadPossible(nc), "servers with replicas take nothing ahead")
 	ctx, stop := context.WithTimeout(t.Context(), *orderFor)
 	defer stop()
 	var working sync.WaitGroup

@@ -213,6 +213,7 @@ func Streams(opts Options) []jetstream.StreamConfig {
 			Subjects:     []string{trailSubjects},
 			Retention:    jetstream.LimitsPolicy,
 			Storage:      jetstream.FileStorage,
+			PersistMode:  jetstream.AsyncPersistMode, // best effort; an attempt's trail is its raw answer decoded again
 			Discard:      jetstream.DiscardOld,
 			Replicas:     opts.Replicas,
 			MaxConsumers: -1,

@@ -38,6 +38,10 @@ func Later(class string, delay time.Duration, err error) error {
 	return &outcomeError{later, class, delay, orUnknown(err)}
 }
 
+// Leave leaves a message unanswered, for a step that another process works on by a later delivery: whatever this one answered would take
+// the message from that one, or end it. If nobody does, it comes again after AckWait.
+func Leave(err error) error { return &outcomeError{leave, "", 0, orUnknown(err)} }
+
 // GiveUp ends the step: OnGiveUp is called with class, then the message is done.
 func GiveUp(class string, err error) error {
 	return &outcomeError{giveUp, class, 0, orUnknown(err)}
@@ -78,6 +82,7 @@ const (
 	later                 // delivered again after the delay asked for
 	retry                 // delivered again after a growing delay
 	giveUp                // outcome recorded, then acknowledged
+	leave                 // not answered
 )
 
 // judge decides what becomes of a delivery whose handler returned err. late: its

@@ -292,6 +292,8 @@ func (w *Worker) work(work context.Context, msg jetstream.Msg) {
 		w.answer(msg.NakWithDelay(delay), "put off")
 	case giveUp:
 		w.giveUp(work, log, msg, m, failure)
+	case leave:
+		log.Info().Err(failure.Err).Msg("left to who works on it now")
 	}
 }
 

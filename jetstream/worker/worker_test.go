@@ -168,6 +168,27 @@ func TestLaterComesAgainAndIsGivenUpAfterTen(t *testing.T) {
 	settled(t, js)
 }
 
+// What is left is neither done nor given back: it is another's until AckWait is over.
+func TestWhatIsLeftComesAgainAfterAckWait(t *testing.T) {
+	t.Parallel()
+	_, _, js := bustest.Start(t, bustest.Mortal)
+	var left time.Time
+	again := make(chan time.Duration, 1)
+	s := start(t, js, worker.Config{AckWait: bustest.Short}, func(_ context.Context, m worker.Message) error {
+		if m.NumDelivered == 1 {
+			left = time.Now()
+			return worker.Leave(errors.New("another works on it"))
+		}
+		again <- time.Since(left)
+		return nil
+	})
+	publish(t, js, 1)
+	// Less a heartbeat that may have gone out before it was left: the time counts from the last one.
+	require.GreaterOrEqual(t, <-again, bustest.Short/2)
+	settled(t, js)
+	require.Empty(t, s.givenUp)
+}
+
 func TestErrorsAndPanicsComeAgain(t *testing.T) {
 	t.Parallel()
 	_, _, js := bustest.Start(t)

@@ -1,11 +1,13 @@
 package notebook
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -45,6 +47,8 @@ type Appender struct {
 	js   jetstream.JetStream
 	tail *Tail
 	now  func() time.Time
+
+	broken atomic.Int64 // when a chain last met another's event, Unix time in nanoseconds
 }
 
 // NewAppender appends through js and decides on the states of tail.
@@ -59,6 +63,16 @@ type Origin struct {
 	Timeout time.Duration // 0: WorkerTimeout
 }
 
+func (o Origin) withDefaults() Origin {
+	if o.Timeout == 0 {
+		o.Timeout = WorkerTimeout
+	}
+	if o.Seed == "" {
+		o.Seed = cmp.Or(o.Cause, text.RandomID())
+	}
+	return o
+}
+
 // Appended is what came of a command. No events mean that there was nothing to do.
 type Appended struct {
 	Events []event.Event
@@ -68,15 +82,7 @@ type Appended struct {
 // Append decides the command on the newest state and appends what it leads to, as one batch under the condition that the thread has not moved on.
 // Errors are *Refusal, *Wait, *Uncertain, batch.ErrTooLarge, ErrInvalid, or that of ctx. Events beside a refusal (a Start that parks) are in Appended.
 func (a *Appender) Append(ctx context.Context, thread string, cmd Command, origin Origin) (Appended, error) {
-	if origin.Timeout == 0 {
-		origin.Timeout = WorkerTimeout
-	}
-	if origin.Seed == "" {
-		origin.Seed = origin.Cause
-	}
-	if origin.Seed == "" {
-		origin.Seed = text.RandomID()
-	}
+	origin = origin.withDefaults()
 	ctx, cancel := context.WithTimeoutCause(ctx, origin.Timeout, errTimeout)
 	defer cancel()
 	for try := 0; ; try++ {
@@ -121,20 +127,22 @@ type decision struct {
 	err    error
 }
 
-func (a *Appender) decide(thread string, cmd Command, origin Origin) decision {
-	var d decision
+func (a *Appender) decide(thread string, cmd Command, origin Origin) (d decision) {
+	a.tail.View(thread, func(t *Thread) { d = a.decideOn(t, thread, cmd, origin) })
+	return d
+}
+
+// decideOn decides on a state.
+func (a *Appender) decideOn(t *Thread, thread string, cmd Command, origin Origin) decision {
 	now := a.now().UTC()
-	a.tail.View(thread, func(t *Thread) {
-		d.seq = t.Seq
-		var drafts []Draft
-		drafts, d.err = Decide(t, cmd, now)
-		for i, draft := range drafts {
-			d.events = append(d.events, event.Event{
-				ID: EventID(origin.Seed, thread, draft, i), Type: event.TypeOf(draft.Data), Time: now, Thread: thread,
-				Run: draft.Run, Cause: origin.Cause, N: draft.N, Data: draft.Data, Entity: draft.Entity,
-			})
-		}
-	})
+	drafts, err := Decide(t, cmd, now)
+	d := decision{seq: t.Seq, err: err}
+	for i, draft := range drafts {
+		d.events = append(d.events, event.Event{
+			ID: EventID(origin.Seed, thread, draft, i), Type: event.TypeOf(draft.Data), Time: now, Thread: thread,
+			Run: draft.Run, Cause: origin.Cause, N: draft.N, Data: draft.Data, Entity: draft.Entity,
+		})
+	}
 	return d
 }
 
@@ -154,22 +162,31 @@ func (a *Appender) confirm(ctx context.Context, thread string, d decision) (bool
 }
 
 func (a *Appender) publish(ctx context.Context, thread string, d decision) (uint64, error) {
-	messages := make([]batch.Message, len(d.events))
-	for i, e := range d.events {
+	messages, err := marshal(ctx, d.events)
+	if err != nil {
+		return 0, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
+	defer cancel()
+	return batch.Publish(ctx, a.js, messages, batch.Expect{Filter: topology.ThreadFilter(thread), LastSeq: d.seq})
+}
+
+// marshal makes the messages of events. The error is ErrInvalid.
+func marshal(ctx context.Context, events []event.Event) ([]batch.Message, error) {
+	messages := make([]batch.Message, len(events))
+	for i, e := range events {
 		if _, err := topology.Parse(e.Subject()); err != nil {
-			return 0, fmt.Errorf("%w: %w", ErrInvalid, err)
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 		body, err := event.Marshal(e)
 		if err != nil {
-			return 0, fmt.Errorf("%w: %w", ErrInvalid, err)
+			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 		}
 		header := nats.Header{}
 		telemetry.Inject(ctx, header)
 		messages[i] = batch.Message{Subject: e.Subject(), Header: header, Data: body}
 	}
-	ctx, cancel := context.WithTimeout(ctx, publishTimeout)
-	defer cancel()
-	return batch.Publish(ctx, a.js, messages, batch.Expect{Filter: topology.ThreadFilter(thread), LastSeq: d.seq})
+	return messages, nil
 }
 
 // stored waits until the process sees its own events, so that the next step decides on them.

@@ -31,7 +31,7 @@ const slots = 4
 var (
 	pointClosed   = fault.New("briefer.closed", "the cycle is closed; nothing was done about it yet")
 	pointMade     = fault.New("briefer.made", "a step's outcome is made (a language model's replies are kept); it is not appended")
-	pointAppended = fault.New("briefer.appended", "a step's outcome is appended; that of the next is not")
+	pointAppended = fault.New("briefer.appended", "a step's outcome is appended, and with a language model that of the next is not")
 	pointSettled  = fault.New("briefer.settled", "the closing is settled; its message is not acknowledged")
 )
 
@@ -91,8 +91,8 @@ func (b *Briefer) handle(ctx context.Context, m worker.Message) error {
 	if err := pointClosed.Hit(ctx); err != nil {
 		return err
 	}
-	remaining, err = b.ahead(ctx, c, remaining, m.NumDelivered)
-	if err != nil {
+	remaining, settled, err := b.ahead(ctx, c, remaining, m.NumDelivered, began)
+	if err != nil || settled {
 		return err
 	}
 	for _, stage := range remaining {
@@ -223,10 +223,15 @@ func (b *Briefer) read(c closing, take func(*notebook.Thread, *notebook.Cycle)) 
 	return nil
 }
 
-// append records a step. The seed names the step: two failures of one closing would else be events of one id, and the second
-// would count as the first come again.
+// origin is that of the event that records a step. The seed names the step: two failures of one closing would else be events of one
+// id, and the second would count as the first come again.
+func (c closing) origin(stage string) notebook.Origin {
+	return notebook.Origin{Cause: c.event, Seed: c.event + "/" + stage}
+}
+
+// append records a step.
 func (b *Briefer) append(ctx context.Context, c closing, stage string, command notebook.Command) error {
-	_, err := b.Appender.Append(ctx, c.thread, command, notebook.Origin{Cause: c.event, Seed: c.event + "/" + stage})
+	_, err := b.Appender.Append(ctx, c.thread, command, c.origin(stage))
 	return err
 }
 

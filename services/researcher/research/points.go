@@ -5,7 +5,7 @@ import "github.com/factstream/factstream/shared/fault"
 // Where a test may end this process, in the order in which a run passes them.
 var (
 	pointDelivered = fault.New("researcher.delivered", "a requested run is in hand; nothing was done about it yet")
-	pointLeased    = fault.New("researcher.leased", "the lease is held and no earlier answer was found; the attempt is not started")
+	pointLeased    = fault.New("researcher.leased", "it is the run's turn and no earlier answer was found; the attempt is not started")
 	pointClaimed   = fault.New("researcher.claimed", "attempt.started is appended; the provider is not called")
 	pointStreaming = fault.New("researcher.streaming", "a piece of the answer is in the spool; hit once for each piece")
 	pointAnswered  = fault.New("researcher.answered", "the call has ended and its bytes are in the spool; nothing is saved")

@@ -120,13 +120,12 @@ func (r *Researcher) run(work context.Context, j job) (outcome string, err error
 }
 
 // inTurn runs fn when it is the run's turn: one process at a time makes a paid call of a provider. A replay costs nothing and waits for
-// itself only, so that a process that comes back from a long stop does not take it from the one that plays it now.
+// nobody; a process that comes back from a long stop finds its attempt overtaken.
 func (r *Researcher) inTurn(ctx context.Context, j job, watching *bulletin, fn func(held context.Context) error) error {
-	key := "provider." + j.asked.Provider
 	if j.asked.Replay {
-		key = "replay." + j.run
+		return fn(ctx)
 	}
-	return r.Leases.Do(ctx, key, lease.Batch, fn, lease.KeepWhileBusAway(), lease.OnWait(func(h lease.Holder) {
+	return r.Leases.Do(ctx, "provider."+j.asked.Provider, lease.Batch, fn, lease.KeepWhileBusAway(), lease.OnWait(func(h lease.Holder) {
 		watching.waiting("for its turn: one call at a time (" + h.Name + ")")
 	}))
 }
@@ -134,10 +133,13 @@ func (r *Researcher) inTurn(ctx context.Context, j job, watching *bulletin, fn f
 // turn is what is done with the lease in hand, in this order: whatever an earlier attempt bought is used before anything
 // is bought. The lease's context ends the call; what is saved afterwards goes on as long as the work may.
 func (r *Researcher) turn(work, held context.Context, j job, watching *bulletin) (string, error) {
-	if _, err := r.Tail.CatchUp(held); err != nil {
-		return "", err
-	}
 	before, attempts, wanted := r.lastAttempt(j)
+	if attempts > 0 { // a first one that another process has started since is found by the claim
+		if _, err := r.Tail.CatchUp(held); err != nil {
+			return "", err
+		}
+		before, attempts, wanted = r.lastAttempt(j)
+	}
 	if !wanted {
 		return telemetry.OutcomeSkipped, nil
 	}
@@ -172,8 +174,10 @@ func (r *Researcher) turn(work, held context.Context, j job, watching *bulletin)
 	if held.Err() != nil { // the attempt is open and nothing was bought: who comes next finds it lost
 		return "", context.Cause(held)
 	}
-	if err := lease.Confirm(held); err != nil { // stopped between claim and call for longer than the lease lives: the same
-		return "", err
+	if !j.asked.Replay {
+		if err := lease.Confirm(held); err != nil { // stopped between claim and call for longer than the lease lives: the same
+			return "", err
+		}
 	}
 	got := r.ask(held, j, claim, asked, key, watching)
 	defer got.close()

@@ -38,6 +38,9 @@ func (r *Researcher) settle(work context.Context, j job, a answer) (string, erro
 		r.forget(j)
 		return telemetry.OutcomeSkipped, nil
 	}
+	if errors.Is(a.err, errOvertaken) {
+		return "", worker.Leave(a.err)
+	}
 	return "", a.err // the lease was lost, or the process stops: the attempt stays open for whoever comes next
 }
 
