@@ -205,7 +205,7 @@ func Tags(tags []string, drops Drops) []string {
 	var out []string
 	for _, tag := range tags {
 		tag = strings.ToLower(strings.TrimPrefix(fold(tag), "#"))
-		if !hasWord(tag) || runes(tag) > maxTag || address.MatchString(tag) || slices.Contains(out, tag) || len(out) == maxTags {
+		if !hasWord(tag) || runes(tag) > maxTag || hasAddress(tag) || slices.Contains(out, tag) || len(out) == maxTags {
 			drops.add(DropTag)
 			continue
 		}

@@ -40,16 +40,18 @@ func brief(task model.BriefTask) model.BriefReply {
 
 func findings(settled []model.BriefFact) []model.BriefSentence {
 	out := []model.BriefSentence{}
+	var claims []*claim // of out
 next:
 	for _, f := range settled {
+		c := read(f.Statement)
 		for i := range out {
-			if same(out[i].Text, f.Statement) {
+			if same(claims[i], c) {
 				out[i].Facts = append(out[i].Facts, f.N)
 				continue next
 			}
 		}
 		if len(out) < maxFindings {
-			out = append(out, model.BriefSentence{Text: f.Statement, Facts: []int{f.N}})
+			out, claims = append(out, model.BriefSentence{Text: f.Statement, Facts: []int{f.N}}), append(claims, c)
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package extractive
 
 import (
+	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -168,6 +169,9 @@ func (c *coverage) toCommonTags() {
 const near = 0.3
 
 func (c *coverage) rest() {
+	if !slices.Contains(c.done, false) {
+		return
+	}
 	vectors := make([][]float32, len(c.task.Facts))
 	for i, f := range c.task.Facts {
 		vectors[i] = vectorOf(f.Statement)

@@ -25,7 +25,7 @@ func (Engine) Embed(ctx context.Context, texts []string, _ model.EmbedKind) ([][
 		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
 		}
-		out = append(out, vectorOf(t))
+		out = append(out, slices.Clone(vectorOf(t)))
 	}
 	return out, nil
 }
@@ -57,7 +57,17 @@ const (
 // prefix is how many letters of a word stand for it in another form.
 const prefix = 5
 
+// vectorOf returns a vector that must not be changed.
 func vectorOf(text string) []float32 {
+	v, ok := latelyPlaced.find(text)
+	if !ok {
+		v = place(text)
+		latelyPlaced.keep(text, v)
+	}
+	return v
+}
+
+func place(text string) []float32 {
 	counts, weights := map[string]float64{}, map[string]float64{}
 	add := func(feature string, weight float64) {
 		counts[feature]++

@@ -50,9 +50,7 @@ func judge(elder, newer string) (model.Relation, string) {
 }
 
 // same reports whether two statements are duplicates by judge, which asks the whole of them before it asks their parts.
-func same(elder, newer string) bool {
-	return compare(read(elder), read(newer)).relation == model.Duplicate
-}
+func same(elder, newer *claim) bool { return compare(elder, newer).relation == model.Duplicate }
 
 // sharesSentence reports whether a sentence of one statement stands in the other as it is.
 func sharesSentence(a, b string) bool {

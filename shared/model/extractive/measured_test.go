@@ -191,7 +191,7 @@ func TestTheSameIsWhatJudgeCallsADuplicate(t *testing.T) {
 	for topic, pairs := range topics(t) {
 		for _, p := range pairs {
 			relation, _ := judge(p.Elder, p.Newer)
-			require.Equal(t, relation == model.Duplicate, same(p.Elder, p.Newer), "%s: %q, %q", topic, p.Elder, p.Newer)
+			require.Equal(t, relation == model.Duplicate, same(read(p.Elder), read(p.Newer)), "%s: %q, %q", topic, p.Elder, p.Newer)
 		}
 	}
 }
@@ -309,7 +309,7 @@ func recorded(t *testing.T, mode string) recording {
 }
 
 // reportTask makes the task of a recorded stream's report, in one chunk.
-func reportTask(t *testing.T, mode string) model.DistillTask {
+func reportTask(t testing.TB, mode string) model.DistillTask {
 	t.Helper()
 	data, err := os.ReadFile("../../../fixtures/tabstack-" + mode + ".sse")
 	require.NoError(t, err)

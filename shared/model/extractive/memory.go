@@ -2,22 +2,25 @@ package extractive
 
 import "sync"
 
-// lately holds the claims that were read last, for the whole process.
-var lately memory
+// What was read last, for the whole process: claims, and the vectors of texts.
+var (
+	lately       memory[*claim]
+	latelyPlaced memory[[]float32]
+)
 
 const (
-	rememberedClaims = 256     // in each of the two generations
+	rememberedClaims = 256     // in each of the two generations; as many vectors
 	rememberedLength = 2 << 10 // bytes; statements are shorter, and what is longer is read once
 )
 
-// memory holds claims by their text, in two generations: when the newer is full it becomes the older, and what was in that is forgotten.
-type memory struct {
+// memory holds what was made of texts, in two generations: when the newer is full it becomes the older, and what was in that is forgotten.
+type memory[T any] struct {
 	mu           sync.Mutex
-	newer, older map[string]*claim
+	newer, older map[string]T
 }
 
-// find returns a claim that must not be changed.
-func (m *memory) find(text string) (*claim, bool) {
+// find returns what must not be changed.
+func (m *memory[T]) find(text string) (T, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if c, ok := m.newer[text]; ok {
@@ -30,8 +33,8 @@ func (m *memory) find(text string) (*claim, bool) {
 	return c, ok
 }
 
-// keep takes a claim over: it must not be changed any more.
-func (m *memory) keep(text string, c *claim) {
+// keep takes over what must not be changed any more.
+func (m *memory[T]) keep(text string, c T) {
 	if len(text) > rememberedLength {
 		return
 	}
@@ -40,9 +43,9 @@ func (m *memory) keep(text string, c *claim) {
 	m.put(text, c)
 }
 
-func (m *memory) put(text string, c *claim) {
+func (m *memory[T]) put(text string, c T) {
 	if m.newer == nil || len(m.newer) >= rememberedClaims {
-		m.newer, m.older = make(map[string]*claim, rememberedClaims), m.newer
+		m.newer, m.older = make(map[string]T, rememberedClaims), m.newer
 	}
 	m.newer[text] = c
 }

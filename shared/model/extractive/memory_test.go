@@ -26,7 +26,7 @@ func TestWhatIsReadIsTheReadersOwn(t *testing.T) {
 
 func TestTheMemoryIsBounded(t *testing.T) {
 	t.Parallel()
-	var m memory
+	var m memory[*claim]
 	for i := range 3 * rememberedClaims {
 		m.keep(fmt.Sprint(i), &claim{})
 		_, kept := m.find("0") // what is used stays

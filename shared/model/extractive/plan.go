@@ -189,9 +189,10 @@ func language(s string) string {
 		return "zh"
 	}
 	best, most := "en", 0
+	words := text.Words(s)
 	for _, lang := range []string{"en", "de", "fr", "es"} {
 		n := 0
-		for _, w := range text.Words(s) {
+		for _, w := range words {
 			if languageWords[lang][w] {
 				n++
 			}
