@@ -48,8 +48,14 @@ func (r *Researcher) publish(ctx context.Context, j job) *bulletin {
 	return b
 }
 
+// unseen is how long a run goes on before the board tells its phase: nobody can read what is over sooner. What it waits for is told at once.
+const unseen = 100 * time.Millisecond
+
 // run writes until end: what is queued at once, and the state again and again, since the board forgets after a minute.
 func (b *bulletin) run(ctx context.Context) {
+	seen := time.NewTimer(unseen)
+	defer seen.Stop()
+	early := true
 	again := time.NewTicker(max(b.r.Config.AckWait*4/15, 100*time.Millisecond))
 	defer again.Stop()
 	for {
@@ -62,6 +68,11 @@ func (b *bulletin) run(ctx context.Context) {
 				b.lose()
 			}
 		case <-b.changed:
+			if !early || b.waits() {
+				b.write(ctx)
+			}
+		case <-seen.C:
+			early = false
 			b.write(ctx)
 		case <-again.C:
 			b.write(ctx)
@@ -76,6 +87,12 @@ func (b *bulletin) write(ctx context.Context) {
 	if state.State != "" {
 		b.r.Progress.Write(ctx, b.j.thread, b.j.run, event.StageRun, state)
 	}
+}
+
+func (b *bulletin) waits() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.state.State == progress.Waiting
 }
 
 // waiting says what the run waits for; running names the phase that it is in.
