@@ -213,7 +213,7 @@ func Streams(opts Options) []jetstream.StreamConfig {
 			Subjects:     []string{trailSubjects},
 			Retention:    jetstream.LimitsPolicy,
 			Storage:      jetstream.FileStorage,
-			PersistMode:  jetstream.AsyncPersistMode, // best effort; an attempt's trail is its raw answer decoded again
+			PersistMode:  trailPersistence(opts),
 			Discard:      jetstream.DiscardOld,
 			Replicas:     opts.Replicas,
 			MaxConsumers: -1,
@@ -236,6 +236,14 @@ func Streams(opts Options) []jetstream.StreamConfig {
 			AllowDirect:  true,
 		},
 	}
+}
+
+// trailPersistence has the trail, which is best effort, written without waiting for the disk. A server takes that for a stream without replicas only.
+func trailPersistence(opts Options) jetstream.PersistModeType {
+	if opts.Replicas > 1 {
+		return jetstream.DefaultPersistMode
+	}
+	return jetstream.AsyncPersistMode
 }
 
 // Buckets returns the configuration of every key-value bucket.
