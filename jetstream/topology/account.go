@@ -101,7 +101,7 @@ func published() []string {
 		}
 	}
 	for _, bucket := range Buckets(Options{}) {
-		subjects = append(subjects, "$KV."+bucket.Bucket+"."+probe)
+		subjects = append(subjects, KeySubject(bucket.Bucket, probe))
 	}
 	return subjects
 }

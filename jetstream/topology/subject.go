@@ -105,6 +105,9 @@ func RunTrail(thread, run string) string { return "trail." + thread + "." + run 
 // DeadSubject is where a worker keeps what it could not decode.
 func DeadSubject(durable string) string { return "dead." + durable }
 
+// KeySubject is where a bucket keeps the value of a key. What is published to it without asking for an answer is kept all the same.
+func KeySubject(bucket, key string) string { return "$KV." + bucket + "." + key }
+
 func notebookSubjects() []string {
 	subjects := make([]string, len(families))
 	for i, f := range families {

@@ -213,7 +213,6 @@ func Streams(opts Options) []jetstream.StreamConfig {
 			Subjects:     []string{trailSubjects},
 			Retention:    jetstream.LimitsPolicy,
 			Storage:      jetstream.FileStorage,
-			PersistMode:  trailPersistence(opts),
 			Discard:      jetstream.DiscardOld,
 			Replicas:     opts.Replicas,
 			MaxConsumers: -1,
@@ -236,14 +235,6 @@ func Streams(opts Options) []jetstream.StreamConfig {
 			AllowDirect:  true,
 		},
 	}
-}
-
-// trailPersistence has the trail, which is best effort, written without waiting for the disk. A server takes that for a stream without replicas only.
-func trailPersistence(opts Options) jetstream.PersistModeType {
-	if opts.Replicas > 1 {
-		return jetstream.DefaultPersistMode
-	}
-	return jetstream.AsyncPersistMode
 }
 
 // Buckets returns the configuration of every key-value bucket.
