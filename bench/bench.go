@@ -89,9 +89,9 @@ func Run(ctx context.Context, opts Options) (Report, error) {
 	return measure(ctx, opts, sections, usual)
 }
 
-// effort is how much is measured: enough that the middle of it holds on a machine that others use too, in about three minutes.
+// effort is how much is measured: enough that the middle of it holds on a machine that others use too, in two to three minutes.
 type effort struct {
-	chainRuns, chainWarmup int
+	chainRuns, chainWarmup int // the first fifteen runs of a start or so take a fifth to a third longer than those after them
 	starts                 int
 	decoderRounds          int
 	decoderSample          time.Duration // as many passes as fit, at least one

@@ -27,7 +27,7 @@ const (
 	sampleChain      = "Chain/fast-run"
 	sampleHops       = "Chain/six-bare-hops"
 	sampleProjection = "Chain/projection"
-	sampleStep       = "Chain/step="
+	sampleStep       = "Chain/step=" // and an event's type: from the event before until it was stored
 	unitRatio        = "x-floor"
 	unitEvents       = "events/op"
 )
@@ -79,10 +79,8 @@ func measureChain(ctx context.Context, r *run) ([]Row, error) {
 		r.samples.took(sampleChain, 1, chain, Value{float64(chain) / float64(floor+projecting), unitRatio}, Value{float64(count), unitEvents})
 		r.samples.took(sampleHops, 1, floor)
 		r.samples.took(sampleProjection, 1, projecting, Value{float64(count), unitEvents})
-		for i, m := range messages[1:] {
-			if i > 0 {
-				r.samples.took(sampleStep+step(m.Subject), 1, m.Time.Sub(messages[i].Time))
-			}
+		for i := 2; i < len(messages); i++ { // the first two, thread.created and run.requested, are requests from outside
+			r.samples.took(sampleStep+step(messages[i].Subject), 1, messages[i].Time.Sub(messages[i-1].Time))
 		}
 	}
 	section := fmt.Sprintf("chain: one replayed fast run until settled (%d runs)", r.chainRuns)
@@ -96,7 +94,7 @@ func measureChain(ctx context.Context, r *run) ([]Row, error) {
 	}, nil
 }
 
-// step names what an event says happened, as "facts.distilled".
+// step is the type of an event by its subject, as "facts.distilled".
 func step(subject string) string {
 	p, err := topology.Parse(subject)
 	if err != nil {

@@ -92,44 +92,20 @@ func (w *Watch) Calm(ctx context.Context) error {
 		return err
 	}
 	if quiet, why := w.quiet(); !quiet {
-		return fmt.Errorf("%w: %s", errBusy, why)
+		return fmt.Errorf("%w: %s", topology.ErrBusy, why)
 	}
 	return Drained(ctx, w.js)
 }
 
 // Drained is nil when every worker has been given all that is in the stream for it and has done it; else it says what is left.
 func Drained(ctx context.Context, js jetstream.JetStream) error {
-	stream, err := js.Stream(ctx, topology.Notebook)
-	if err != nil {
-		return err
-	}
 	for _, d := range topology.Durables() {
-		last := uint64(0)
-		for _, filter := range d.Filters {
-			m, err := stream.GetLastMsgForSubject(ctx, filter)
-			if errors.Is(err, jetstream.ErrMsgNotFound) {
-				continue
-			}
-			if err != nil {
-				return err
-			}
-			last = max(last, m.Sequence)
-		}
-		consumer, err := js.Consumer(ctx, topology.Notebook, d.Name)
-		if err != nil {
+		if err := d.Drained(ctx, js); err != nil {
 			return err
-		}
-		// A consumer may not have counted a message yet that the stream has; its ack floor cannot be ahead.
-		now := consumer.CachedInfo() // just asked for
-		if now.NumPending > 0 || now.NumAckPending > 0 || now.AckFloor.Stream < last {
-			return fmt.Errorf("%w: %s has %d messages before it and %d in hand, and has done those up to %d of %d", errBusy, d.Name,
-				now.NumPending, now.NumAckPending, now.AckFloor.Stream, last)
 		}
 	}
 	return nil
 }
-
-var errBusy = errors.New("there is something to do")
 
 // missed says whether some of a deleted thread's events may have been purged before they were seen here: sequences are missing between
 // its first event that was seen, or the beginning, and its tombstone.

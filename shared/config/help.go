@@ -9,8 +9,13 @@ import (
 )
 
 // Help is the help text of the process called name: every variable with its flag, its meaning and its default, grouped; without are the names
-// of variables that do not count there.
+// of variables that do not count there. It panics when there is no such variable.
 func Help(name string, without ...string) string {
+	for _, name := range without {
+		if !slices.Contains(Variables(), name) {
+			panic("config: no variable " + name)
+		}
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "Usage: %s [flags]\n\n", name)
 	b.WriteString(prose.Wrap("Every flag stands for an environment variable and wins over it. Secrets are taken from the environment only, "+

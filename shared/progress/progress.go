@@ -85,11 +85,8 @@ func (b *Board) Write(ctx context.Context, thread, entity, stage string, state S
 	if err != nil {
 		return // a time that JSON cannot express
 	}
-	_ = b.nc.Publish(subject(key), body)
+	_ = b.nc.Publish(topology.KeySubject(topology.BucketProgress, key), body)
 }
-
-// subject is what the bucket stores a key under. Published to without asking for an answer, it is stored all the same.
-func subject(key string) string { return "$KV." + topology.BucketProgress + "." + key }
 
 // Read returns what the steps of thread are doing, in the order in which they were last heard of.
 func (b *Board) Read(ctx context.Context, thread string) ([]Entry, error) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/model"
+	"github.com/factstream/factstream/shared/notebook"
 	"github.com/factstream/factstream/shared/text"
 )
 
@@ -54,7 +55,7 @@ func render(w material, b event.BriefWritten) string {
 		}
 	}
 	if n := len(w.withheld); n > 0 {
-		p.WriteString("\n" + plural(n, "fact says, or rests on, what is in dispute, and is no finding", "facts say, or rest on, what is in dispute, and are no findings") + ":")
+		p.WriteString("\n" + plural(n, "fact is not among the findings, because it repeats one side of a dispute above or depends on it", "facts are not among the findings, because each repeats one side of a dispute above or depends on it") + ":")
 		p.mark(w.withheld)
 		p.WriteString(".\n")
 	}
@@ -94,14 +95,19 @@ func (p *page) item(sentence string, facts []string) {
 	p.WriteByte('\n')
 }
 
-// mark writes the marks of facts, each with a space before it.
+// mark writes the marks of facts in the order of their numbers, each with a space before it.
 func (p *page) mark(facts []string) {
+	var numbers []int
 	for _, id := range facts {
 		if p.numbers[id] == 0 {
 			p.order = append(p.order, id)
 			p.numbers[id] = len(p.order)
 		}
-		fmt.Fprintf(p, " [%d]", p.numbers[id])
+		numbers = append(numbers, p.numbers[id])
+	}
+	slices.Sort(numbers)
+	for _, n := range slices.Compact(numbers) {
+		fmt.Fprintf(p, " [%d]", n)
 	}
 }
 
@@ -126,7 +132,10 @@ func (p *page) colophon(w material, b event.BriefWritten) {
 	p.line("\n---\n\nWritten by %s from %d of %s that %s brought.", writer,
 		len(w.task.Facts)-len(w.withheld), plural(len(w.facts), "fact", "facts"), plural(w.runs, "run", "runs"))
 	if w.leftOut > 0 {
-		p.line("%s left out: pinned, well supported and newer ones came first.", plural(w.leftOut, "fact was", "facts were"))
+		p.line("%s left out: pinned ones, those closest to the question, well supported and newer ones came first.", plural(w.leftOut, "fact was", "facts were"))
+	}
+	if w.unkept > 0 {
+		p.line("%s not kept: each run keeps the %d surest.", plural(w.unkept, "more statement of the reports was", "more statements of the reports were"), notebook.MaxFacts)
 	}
 	if b.DroppedSentences > 0 {
 		p.line("%s dropped (%s).", plural(b.DroppedSentences, "sentence was", "sentences were"), strings.Join(causes(b.Dropped), ", "))

@@ -59,6 +59,25 @@ func TestABriefAsMarkdown(t *testing.T) {
 	}, "\n"), brief.Markdown)
 }
 
+func TestTheMarksOfASentenceAreInOrder(t *testing.T) {
+	t.Parallel()
+	th := state(rises, costs)
+	brief := materialOf(th).brief(model.Brief{
+		Findings: []model.Cited{{Text: "It costs.", Facts: []string{costs.ID}}, {Text: "It rises as it costs.", Facts: []string{rises.ID, costs.ID}}},
+		Outcome:  model.Outcome{Drops: model.Drops{}},
+	})
+	require.Contains(t, brief.Markdown, "- It rises as it costs. [1] [2]\n")
+}
+
+func TestABriefSaysWhatItsRunsDidNotKeep(t *testing.T) {
+	t.Parallel()
+	th := state(rises)
+	th.Runs["run1"] = &notebook.Run{ID: "run1", Completed: &notebook.Completion{}, LeftOut: 3}
+	th.RunIDs = []string{"run1"}
+	brief := materialOf(th).brief(model.Brief{Outcome: model.Outcome{Drops: model.Drops{}}})
+	require.Contains(t, brief.Markdown, "\n3 more statements of the reports were not kept: each run keeps the 20 surest.\n")
+}
+
 func TestABriefOfARecordingSaysSo(t *testing.T) {
 	t.Parallel()
 	const whole = "Made from a recorded run, not from research done for this question."

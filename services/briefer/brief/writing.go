@@ -52,6 +52,7 @@ type material struct {
 	runs     int              // completed
 	recorded int              // of them, replays of recordings
 	leftOut  int              // facts that the task has no room for
+	unkept   int              // statements of reports that were over the limit of facts of a run
 	withheld []string         // ids of facts of the task that say, or rest on, what is in dispute
 }
 
@@ -67,13 +68,15 @@ type cited struct {
 type dispute struct{ pair, elder, newer string }
 
 // materialOf chooses and numbers what the model gets to see. It is pure. The newest disputes come first, with both their
-// facts; then the settled facts: pinned ones, those that more pages support, and newer ones before older.
+// facts; then the settled facts: pinned ones, those that speak most of the question, those that more pages support, and newer ones before
+// older.
 func materialOf(t *notebook.Thread) material {
 	w := material{facts: map[string]cited{}, task: model.BriefTask{Question: t.Question, Previous: previousBrief(t)}}
 	for _, id := range t.RunIDs {
 		if r := t.Runs[id]; r.Completed != nil {
 			w.runs++
 			w.recorded += rank(r.Requested.Replay)
+			w.unkept += r.LeftOut
 		}
 	}
 	open := t.Contradictions()
@@ -138,16 +141,36 @@ func settledFacts(t *notebook.Thread, disputed map[string]bool) []string {
 			settled = append(settled, id)
 		}
 	}
-	pages := pagesOf(t)
+	pages, answers := pagesOf(t), closeness(t, settled)
 	slices.SortStableFunc(settled, func(a, b string) int {
 		f, g := t.Facts[a], t.Facts[b]
 		return cmp.Or(
 			cmp.Compare(rank(g.Pinned), rank(f.Pinned)),
+			cmp.Compare(answers[b], answers[a]),
 			cmp.Compare(len(pages[b]), len(pages[a])),
 			cmp.Compare(g.Seq, f.Seq),
 		)
 	})
 	return settled
+}
+
+// closeness says in steps how much each fact speaks of the question: a word more or less is no reason to put one before a fact that more
+// pages support.
+func closeness(t *notebook.Thread, facts []string) map[string]int {
+	const steps = 4
+	statements := make([]string, len(facts))
+	for i, id := range facts {
+		statements[i] = t.Facts[id].Statement
+	}
+	scores := extractive.Relevance(t.Question, statements)
+	most := slices.Max(append(scores, 0))
+	out := map[string]int{}
+	for i, id := range facts {
+		if most > 0 {
+			out[id] = int(steps*scores[i]/most + 0.5)
+		}
+	}
+	return out
 }
 
 func rank(b bool) int {

@@ -79,6 +79,15 @@ func TestDisputedFactsComeFirstThenPinnedSupportedAndNewOnes(t *testing.T) {
 	require.Zero(t, w.leftOut)
 }
 
+func TestWhatSpeaksOfTheQuestionComesFirst(t *testing.T) {
+	t.Parallel()
+	pinned, near, far := fact("Owls nest in Moss."), fact("The mill burns 9 tonnes of bark."), fact("Ships land in Halden.")
+	th := state(near, pinned, far)
+	th.Question = "What does the mill burn?"
+	th.Facts[pinned.ID].Pinned = true
+	require.Equal(t, []string{pinned.ID, near.ID, far.ID}, refs(materialOf(th).task.Facts), "though the last is newer")
+}
+
 func pointer[T any](v T) *T { return &v }
 
 func TestABriefIsWrittenFromABoundedNumberOfFacts(t *testing.T) {
@@ -145,7 +154,7 @@ func TestAFactThatSaysWhatIsInDisputeIsCountedAndNamedButNoFinding(t *testing.T)
 	require.Equal(t, []event.CitedText{{Text: costs.Statement, Facts: []string{costs.ID}}}, brief.Findings)
 	require.Equal(t, map[string]int{droppedInDispute: 1}, brief.Dropped)
 	require.Zero(t, brief.DroppedSentences)
-	require.Contains(t, brief.Markdown, "\n1 fact says, or rests on, what is in dispute, and is no finding: [4].\n")
+	require.Contains(t, brief.Markdown, "\n1 fact is not among the findings, because it repeats one side of a dispute above or depends on it: [4].\n")
 	require.Contains(t, brief.Markdown, "\n4. "+echoes.Statement+" ", "it stands among the facts")
 	require.Contains(t, brief.Markdown, "from 3 of 4 facts that")
 

@@ -9,9 +9,9 @@ import (
 	"github.com/factstream/factstream/shared/model"
 )
 
-// What a recorded fast run means to the engine: its report distilled, its facts judged against each other, and the brief and the map of them.
-// The engine remembers the sentences that it read lately, as it does in a service.
-func BenchmarkOfARun(b *testing.B) {
+// What the engine does for a recorded fast run: it distils the report, judges each fact against those before it, and makes the brief and the
+// map of topics. It remembers what it read lately, as it does in a service.
+func BenchmarkFastRun(b *testing.B) {
 	task := reportTask(b, "fast")
 	call := model.Call{Model: New(), Thread: "t", Trigger: "e"}
 	distilled, err := model.Distill(b.Context(), call, task)
@@ -26,6 +26,16 @@ func BenchmarkOfARun(b *testing.B) {
 		for b.Loop() {
 			_, err := model.Distill(b.Context(), call, task)
 			require.NoError(b, err)
+		}
+	})
+	b.Run("judge", func(b *testing.B) {
+		for b.Loop() {
+			for i, newer := range distilled.Facts {
+				for _, elder := range distilled.Facts[:i] {
+					_, err := model.Judge(b.Context(), call, model.JudgeTask{Elder: model.Statement{Text: elder.Statement}, Newer: model.Statement{Text: newer.Statement}})
+					require.NoError(b, err)
+				}
+			}
 		}
 	})
 	b.Run("brief", func(b *testing.B) {

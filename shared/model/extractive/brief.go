@@ -2,10 +2,15 @@ package extractive
 
 import (
 	"fmt"
+	"maps"
+	"math"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/factstream/factstream/shared/model"
+	"github.com/factstream/factstream/shared/model/extractive/measure"
 	"github.com/factstream/factstream/shared/text"
 )
 
@@ -17,8 +22,8 @@ const (
 	maxSide          = 250 // characters of each side of a dispute
 )
 
-// brief gives the undisputed facts as they are, those that say the same as one finding; the disputes, both sides quoted; the words of
-// the question that no fact has; and the names that join facts.
+// brief gives the undisputed facts as they are, those that say the same as one finding; the disputes, both sides quoted; what the
+// question asks about and no fact speaks of; and the names that join facts.
 func brief(task model.BriefTask) model.BriefReply {
 	reply := model.BriefReply{Findings: []model.BriefSentence{}, Disputed: []model.BriefDisputeSentence{}, Gaps: []model.BriefSentence{}, Relationships: []model.BriefSentence{}}
 	statements := map[int]string{}
@@ -34,62 +39,359 @@ func brief(task model.BriefTask) model.BriefReply {
 	if missing := uncovered(task); len(missing) > 0 {
 		reply.Gaps = append(reply.Gaps, model.BriefSentence{Text: fmt.Sprintf(p.uncovered, strings.Join(missing, ", ")), Facts: []int{}})
 	}
-	reply.Relationships = relationships(settled, p)
+	reply.Relationships = relationships(task, settled, p)
 	return reply
 }
 
+// findings gives each settled claim once: facts that say the same stand together, and what a longer statement has among its sentences is
+// told there.
 func findings(settled []model.BriefFact) []model.BriefSentence {
 	out := []model.BriefSentence{}
 	var claims []*claim // of out
+	within := containers(settled)
+	at := map[int]int{} // the place in out of the fact at a place in settled
 next:
-	for _, f := range settled {
+	for k, f := range settled {
+		if within[k] >= 0 {
+			continue
+		}
 		c := read(f.Statement)
 		for i := range out {
 			if same(claims[i], c) {
-				out[i].Facts = append(out[i].Facts, f.N)
+				out[i].Facts, at[k] = append(out[i].Facts, f.N), i
 				continue next
 			}
 		}
 		if len(out) < maxFindings {
+			at[k] = len(out)
 			out, claims = append(out, model.BriefSentence{Text: f.Statement, Facts: []int{f.N}}), append(claims, c)
+		}
+	}
+	for k, f := range settled {
+		if within[k] < 0 {
+			continue
+		}
+		if i, stated := at[within[k]]; stated {
+			out[i].Facts = append(out[i].Facts, f.N)
 		}
 	}
 	return out
 }
 
-// uncovered returns words of the question that stand in no fact, disputed ones included.
+// containers gives for each fact the place of the longest statement that has this one's, whole sentences of it, -1 for none.
+func containers(facts []model.BriefFact) []int {
+	holder := map[string]int{} // of each run of sentences that is part of a statement
+	for k, f := range facts {
+		sentences := text.Sentences(f.Statement)
+		for i, first := range sentences {
+			for j, last := range sentences[i:] {
+				if j+1 == len(sentences) {
+					continue // the statement itself
+				}
+				run := f.Statement[first.Start:last.End]
+				if old, taken := holder[run]; !taken || len(facts[old].Statement) < len(f.Statement) {
+					holder[run] = k
+				}
+			}
+		}
+	}
+	out := make([]int, len(facts))
+	for k, f := range facts {
+		out[k] = -1
+		if in, ok := holder[strings.TrimSpace(f.Statement)]; ok {
+			out[k] = in
+		}
+	}
+	for k := range out { // the longest holds all that its parts hold
+		for out[k] >= 0 && out[out[k]] >= 0 {
+			out[k] = out[out[k]]
+		}
+	}
+	return out
+}
+
+// Relevance says of each statement how much of the question it speaks of, from 0 to 1: the words that both have in any form, a date where
+// the question is when, and a figure of the kind that it asks for. What few statements speak of counts more.
+func Relevance(question string, statements []string) []float64 {
+	asked := askedFor(question)
+	claims := make([]spokenOf, len(statements))
+	for i, s := range statements {
+		claims[i] = speaksOf(s)
+	}
+	out := make([]float64, len(statements))
+	all := 0.0
+	for _, alternatives := range asked {
+		having := 0
+		for _, c := range claims {
+			having += c.any(alternatives)
+		}
+		if having == 0 {
+			continue
+		}
+		weight := math.Log(1 + float64(len(statements))/float64(having))
+		all += weight
+		for i, c := range claims {
+			out[i] += weight * float64(c.any(alternatives))
+		}
+	}
+	for i := range out {
+		if all > 0 {
+			out[i] /= all
+		}
+	}
+	return out
+}
+
+// askedFor lists what a question asks for, each as what may speak of it.
+func askedFor(question string) [][]string {
+	var out [][]string
+	have := map[string]bool{}
+	for _, t := range read(question).terms {
+		var alternatives []string
+		switch {
+		case whens[t.low]:
+			alternatives = []string{"date"}
+		case t.core() && (t.glyph || utf8.RuneCountInString(t.raw) > 2) && !questionWords[t.low]:
+			alternatives = append(formsOf(t), "family "+figureOf(t))
+		default:
+			continue
+		}
+		if !have[alternatives[0]] {
+			have[alternatives[0]] = true
+			out = append(out, alternatives)
+		}
+	}
+	return out
+}
+
+var whens = wordSet("when wann quand cuándo quando")
+
+// formsOf are what a word has in common with its synonyms and with other forms of it: "produce", "production".
+func formsOf(t term) []string {
+	out := []string{"word " + t.key()}
+	if letters := []rune(t.stem); !t.glyph && len(letters) > prefix {
+		out = append(out, "stem "+string(letters[:prefix]))
+	}
+	return out
+}
+
+// spokenOf is what a statement speaks of.
+type spokenOf map[string]bool
+
+func (s spokenOf) any(alternatives []string) int {
+	for _, a := range alternatives {
+		if s[a] {
+			return 1
+		}
+	}
+	return 0
+}
+
+func speaksOf(statement string) spokenOf {
+	c, out := read(statement), spokenOf{}
+	for _, t := range c.terms {
+		if t.kind == content {
+			for _, form := range formsOf(t) {
+				out[form] = true
+			}
+		}
+	}
+	if len(c.dates) > 0 {
+		out["date"] = true
+	}
+	for _, q := range slices.Concat(c.quantities, c.asideQuantities) {
+		for _, family := range kinds(q) {
+			out["family "+family] = true
+		}
+	}
+	return out
+}
+
+// kinds are the names in measured of what a quantity tells.
+func kinds(q measure.Quantity) []string {
+	family, _, _ := strings.Cut(q.Family, ":")
+	if strings.Contains(q.Family, "/") {
+		return []string{family, "per"}
+	}
+	return []string{family}
+}
+
+// uncovered returns what the question asks about and no fact speaks of, disputed ones included.
 func uncovered(task model.BriefTask) []string {
 	have := map[string]bool{}
+	families := map[string]bool{}
 	all := strings.Builder{}
 	for _, f := range task.Facts {
-		for k := range read(f.Statement).keys() {
+		c := read(f.Statement)
+		for k := range c.keys() {
 			have[k] = true
+		}
+		for _, q := range c.quantities {
+			for _, family := range kinds(q) {
+				families[family] = true
+			}
+			all.WriteString(q.Family + "\n") // "energy/mass" speaks of energy
 		}
 		all.WriteString(strings.ToLower(f.Statement) + "\n")
 	}
 	facts := all.String()
+	spoken := func(t term) bool {
+		return have[t.key()] || strings.Contains(facts, t.stem) || families[figureOf(t)]
+	}
 	var out []string
-	for _, t := range read(task.Question).terms {
-		if !t.strong() || t.glyph || len(t.poles) > 0 || len(t.raw) < 5 || have[t.key()] || strings.Contains(facts, t.stem) || questionWords[t.low] || slices.Contains(out, t.low) {
+	for _, a := range aspects(task.Question) {
+		// What the head word says is said of "solid-state" too: of "solid-state batteries", no fact needs to repeat the second word. Of
+		// "harbour costs", it is the harbour that is missing where all costs are those of the mill.
+		missing := 0
+		for missing < len(a) && !spoken(a[missing]) {
+			missing++
+		}
+		if missing == 0 {
 			continue
 		}
-		if out = append(out, t.low); len(out) == maxGaps {
+		last := a[missing-1]
+		if hyphenated(task.Question, last.start, last.end) || missing < len(a) && adjectival(last.low) {
+			continue // tells apart what is spoken of
+		}
+		name := task.Question[a[0].start:last.end]
+		if !slices.ContainsFunc(a[:missing], func(t term) bool { return t.name }) {
+			name = strings.ToLower(name)
+		}
+		if slices.Contains(out, name) {
+			continue
+		}
+		if out = append(out, name); len(out) == maxGaps {
 			break
 		}
 	}
 	return out
 }
 
-// questionWords ask, and are nothing that a fact could speak of.
-var questionWords = wordSet(`which where whether would could should state status current really still known exist explain describe compare likely possible
-	welche welcher welches wieviel warum wann wohin quelle quelles quels comment pourquoi combien cuáles cuándo cuánto dónde quale quali quando perché`)
+// measured names the kind of figure that speaks of a quantity without its name: what costs 40 euros speaks of the cost. The words are
+// stems.
+var measured = func() map[string]string {
+	out := map[string]string{}
+	for family, line := range map[string]string{
+		"money":       "cost costs price prices expense kosten preis preise prix coût coûts precio precios coste costes costo prezzo costi",
+		"per":         "density densities efficiency dichte densité densidad speed rate",
+		"time":        "time duration lifetime dauer durée duración durata",
+		"temperature": "temperature temperatures temperatur température temperatura",
+		"ratio":       "share percentage anteil part proportion proporción porcentaje",
+	} {
+		for w := range wordSet(line) {
+			out[stem(w)] = family
+		}
+	}
+	return out
+}()
 
-// relationships names what several settled facts have in common: a proper name. It says no more than that.
-func relationships(settled []model.BriefFact, p phrasing) []model.BriefSentence {
+// figureOf is the kind of figure that speaks of a word or, in German, of a compound with it: "Energiedichte". "" if there is none.
+func figureOf(t term) string {
+	if family := measured[t.stem]; family != "" {
+		return family
+	}
+	for _, w := range slices.Sorted(maps.Keys(measured)) {
+		if len(w) > 4 && strings.HasSuffix(t.stem, w) {
+			return measured[w]
+		}
+	}
+	return ""
+}
+
+// aspects are the things that a question asks about, each a noun with the words before it that say which, in their order. Verbs and
+// words that ask for a kind of thing ("obstacles") are none: a fact that answers need not have them. Neither is the place or time that
+// the question is about as a whole ("in Spain").
+func aspects(question string) [][]term {
+	c, lang := read(question), language(question)
+	var out [][]term
+	var run []term
+	flush := func() {
+		if n := len(run); n > 0 && !questionWords[run[n-1].low] {
+			out = append(out, run)
+		}
+		run = nil
+	}
+	end := 0 // of what was passed that belongs to the run, such as the second half of "solid-state"
+	for i, t := range c.terms {
+		before := term{}
+		if i > 0 {
+			before = c.terms[i-1]
+		}
+		if t.start > 0 && question[t.start-1] == '-' && t.kind == content {
+			end = t.end
+			continue
+		}
+		joined := t.kind == content && t.end < len(question) && question[t.end] == '-' // to what tells the noun apart, whatever it is
+		if !joined && !subjectMatter(t, before, lang, len(run) > 0) {
+			flush()
+			continue
+		}
+		if n := len(run); n > 0 && strings.TrimLeft(question[max(end, run[n-1].end):t.start], " ") != "" {
+			flush()
+		}
+		run, end = append(run, t), t.end
+	}
+	flush()
+	return out
+}
+
+func subjectMatter(t, before term, lang string, goesOn bool) bool {
+	first, _ := utf8.DecodeRuneInString(t.raw)
+	switch {
+	case !t.strong() || t.glyph || len(t.poles) > 0 || utf8.RuneCountInString(t.raw) < 4:
+		return false
+	case questionWords[t.low] && lang != "en":
+		return false
+	case t.name && scopes[before.low]:
+		return false
+	case lang == "de":
+		return unicode.IsUpper(first) && before.low != "" // nouns have capitals
+	case lang == "fr" || lang == "es":
+		return goesOn || nounMarks[before.low]
+	case before.kind == function && verbMarks[before.low]:
+		return false
+	}
+	lex := words()
+	return !strings.HasSuffix(t.low, "ed") && !strings.HasSuffix(t.low, "ly") && irregular[t.low] == "" && !lex.is("verb", t.low, t.stem)
+}
+
+var (
+	scopes    = wordSet("in en au aux à a within across im")
+	nounMarks = wordSet("el la los las un una del de al le les l des du d au aux une en con por sobre sur avec par")
+	verbMarks = wordSet("to will can could should would may might must they he she we you who")
+)
+
+// adjectival reports whether a word looks like an adjective, which alone names nothing.
+func adjectival(low string) bool {
+	for _, suffix := range []string{"al", "ive", "ic", "ous", "ary", "able", "ible", "ful", "less", "ish", "ern"} {
+		if strings.HasSuffix(low, suffix) {
+			return true
+		}
+	}
+	return false
+}
+
+// questionWords ask, or name the kind of thing that is asked for, which no fact need say of itself.
+var questionWords = wordSet(`which where whether would could should state status current really still known exist explain describe compare likely possible best main
+	obstacle obstacles problem problems challenge challenges advantage advantages disadvantage disadvantages benefit benefits drawback drawbacks risk risks reason reasons
+	cause causes effect effects impact impacts influence consequence consequences measure measures option options method methods factor factors role way ways difference differences
+	alternative alternatives example examples fact facts evidence progress situation outlook future development developments trend trends
+	welche welcher welches wieviel warum wann wohin hindernis hindernisse probleme vorteile nachteile risiken gründe ursachen folgen auswirkungen maßnahmen möglichkeiten methoden faktoren rolle unterschiede stand lage entwicklung
+	quelle quelles quels comment pourquoi combien obstacles problèmes avantages inconvénients risques raisons causes effets conséquences mesures méthodes facteurs rôle différences état situation
+	cómo cuáles cuándo cuánto dónde obstáculos problemas ventajas desventajas riesgos razones causas efectos consecuencias medidas métodos factores papel diferencias estado situación
+	quale quali quando perché ostacoli problemi vantaggi rischi misure`)
+
+// relationships names what several settled facts have in common: a proper name. It says no more than that. A name and its short form
+// ("Halden Paper", "Halden") are told as one, by what all of them say.
+func relationships(task model.BriefTask, settled []model.BriefFact, p phrasing) []model.BriefSentence {
 	facts := map[string][]int{}
 	var order []string
-	for _, f := range settled {
-		for _, name := range read(f.Statement).names() {
+	within := containers(settled)
+	for k, f := range settled {
+		if within[k] >= 0 {
+			continue // told with the longer one
+		}
+		for _, name := range named(f.Statement, language(task.Question)) {
 			if slices.Contains(facts[name], f.N) {
 				continue
 			}
@@ -99,6 +401,15 @@ func relationships(settled []model.BriefFact, p phrasing) []model.BriefSentence 
 			facts[name] = append(facts[name], f.N)
 		}
 	}
+	order = slices.DeleteFunc(order, func(long string) bool {
+		for i := strings.LastIndexByte(long, ' '); i > 0; i = strings.LastIndexByte(long[:i], ' ') {
+			if short := long[:i]; facts[short] != nil {
+				facts[short] = inOrder(settled, facts[short], facts[long])
+				return true
+			}
+		}
+		return false
+	})
 	slices.SortStableFunc(order, func(a, b string) int { return len(facts[b]) - len(facts[a]) })
 	out := []model.BriefSentence{}
 	for _, name := range order {
@@ -107,4 +418,41 @@ func relationships(settled []model.BriefFact, p phrasing) []model.BriefSentence 
 		}
 	}
 	return out
+}
+
+// inOrder are the numbers of both lists in the order of the facts.
+func inOrder(settled []model.BriefFact, a, b []int) []int {
+	var out []int
+	for _, f := range settled {
+		if slices.Contains(a, f.N) || slices.Contains(b, f.N) {
+			out = append(out, f.N)
+		}
+	}
+	return out
+}
+
+// named are the names in a statement that are names of somebody or something: no columns of a table, no abbreviation that a figure
+// follows ("CI 0.90"), no word for people or things of a country ("Danish"), and in German, where every noun has a capital, only what
+// has several words or looks like no noun.
+func named(statement, asked string) []string {
+	c := read(statement)
+	if c.row() {
+		return nil
+	}
+	german := asked == "de" || language(statement) == "de"
+	return slices.DeleteFunc(c.names(), func(name string) bool {
+		_, after, _ := strings.Cut(statement, name)
+		next, _ := utf8.DecodeRuneInString(strings.TrimLeft(after, " "))
+		short := name == strings.ToUpper(name)
+		switch {
+		case short && utf8.RuneCountInString(name) <= 4 && (unicode.IsDigit(next) || strings.ContainsRune("=<>≈~−-±", next)):
+			return true
+		case short || strings.ContainsFunc(name[1:], unicode.IsUpper) && !strings.ContainsAny(name, " -"):
+			return false
+		case german:
+			return !strings.Contains(name, " ") || strings.HasPrefix(name, "Laut ")
+		}
+		return strings.HasPrefix(after, " ") && unicode.IsLower(next) && !strings.Contains(name, " ") &&
+			(strings.HasSuffix(name, "ish") || strings.HasSuffix(name, "ese") || strings.HasSuffix(name, "ian"))
+	})
 }

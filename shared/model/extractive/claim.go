@@ -551,7 +551,7 @@ func (c *claim) markSources() {
 	for i, t := range c.terms {
 		switch {
 		case t.low == "according" && i+1 < len(c.terms) && c.terms[i+1].low == "to", t.low == "laut", t.low == "selon", t.low == "según", t.low == "secondo",
-			t.low == "nach" && i+1 < len(c.terms) && c.terms[i+1].low == "angaben":
+			t.low == "nach" && i+1 < len(c.terms) && c.terms[i+1].low == "angaben", t.low == "d" && i+1 < len(c.terms) && c.terms[i+1].low == "après":
 			for k := i; k < len(c.terms) && c.terms[k].kind != stop; k++ {
 				if k > i+1 && (c.terms[k].passive || c.terms[k].low == "that" || t.low == "nach" && verbs[c.terms[k].low]) {
 					break

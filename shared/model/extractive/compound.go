@@ -226,7 +226,7 @@ func ending(s string) (marked, comma, semicolon bool) {
 
 // asSentence is a part of a sentence as a person reads it, with the stop of the whole sentence.
 func asSentence(raw, sentence string) string {
-	s := strings.TrimRight(text.StripMarkers(raw), " ,;")
+	s := strings.TrimRight(withoutMarkup(raw), " ,;")
 	if stopped(sentence) && !stopped(s) {
 		s += "."
 	}

@@ -109,7 +109,7 @@ func (c *claim) nounPhrases() []string {
 }
 
 func (t term) nominal() bool {
-	return t.core() && !t.glyph && !t.name && len(t.poles) == 0 && utf8.RuneCountInString(t.raw) > 2 && !strings.HasSuffix(t.low, "ed") && !strings.HasSuffix(t.low, "ly") && !strings.HasSuffix(t.low, "'s") && !irregularVerb(t.low)
+	return t.core() && !t.glyph && !t.name && len(t.poles) == 0 && utf8.RuneCountInString(t.raw) > 2 && !strings.HasSuffix(t.low, "ed") && !strings.HasSuffix(t.low, "ly") && !strings.HasSuffix(t.low, "'s") && !irregularVerb(t.low) && !untold[t.low]
 }
 
 // hyphenated reports whether a hyphen joins the text to more on either side.
@@ -168,9 +168,10 @@ func (c *coverage) toCommonTags() {
 // near is the cosine from which a fact without a topic joins the topic of another.
 const near = 0.3
 
+// rest gives each fact that has no topic yet that of the fact nearest to it, or one of its own.
 func (c *coverage) rest() {
 	if !slices.Contains(c.done, false) {
-		return
+		return // so that no statement is embedded for nothing
 	}
 	vectors := make([][]float32, len(c.task.Facts))
 	for i, f := range c.task.Facts {
@@ -208,8 +209,12 @@ func ownTopic(f model.CoverageFact) string {
 			return tag
 		}
 	}
-	for _, t := range read(f.Statement).terms {
+	c := read(f.Statement)
+	for i, t := range c.terms {
 		if t.strong() && !t.glyph && utf8.RuneCountInString(t.raw) > 3 {
+			if name := c.compound(i); usable(name) {
+				return name
+			}
 			return t.raw
 		}
 	}
@@ -217,6 +222,27 @@ func ownTopic(f model.CoverageFact) string {
 		return runs[0]
 	}
 	return text.Truncate(strings.Join(strings.Fields(f.Statement), " "), 40)
+}
+
+// compound is term i with what hyphens join to it, and with the noun that this tells apart: "solid-state car", and not "solid".
+func (c *claim) compound(i int) string {
+	start, end, joined := c.terms[i].start, c.terms[i].end, false
+	for i++; i < len(c.terms); i++ {
+		t := c.terms[i]
+		between := ""
+		if t.start >= end {
+			between = c.text[end:t.start]
+		}
+		if between != "-" && (between != " " || !joined || !t.nominal()) {
+			break
+		}
+		end = t.end
+		if between == " " {
+			break
+		}
+		joined = true
+	}
+	return c.text[start:end]
 }
 
 func usable(tag string) bool {

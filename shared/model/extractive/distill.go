@@ -2,6 +2,7 @@ package extractive
 
 import (
 	"cmp"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -81,7 +82,7 @@ type made struct {
 func readReport(sentences []model.Numbered) report {
 	r := report{sentences: sentences}
 	for _, s := range sentences {
-		r.plain = append(r.plain, text.StripMarkers(s.Text))
+		r.plain = append(r.plain, withoutMarkup(s.Text))
 		r.claims = append(r.claims, read(r.plain[len(r.plain)-1]))
 	}
 	return r
@@ -102,7 +103,8 @@ func (r report) statement(i int) (m made, ok bool) {
 		}
 		return r.underHeading(i, r.plain[i])
 	}
-	s, c := r.plain[i], r.claims[i]
+	s := withoutLabel(r.plain[i])
+	c := read(s)
 	if r.unfinished(i) {
 		return r.joined(i, s)
 	}
@@ -117,12 +119,10 @@ func (r report) statement(i int) (m made, ok bool) {
 			return m, true
 		}
 	}
-	if first := c.terms[0]; words().is("connective", first.low, first.low) {
-		s = capital(strings.TrimLeft(s[first.end:], " ,，"))
-		if c = read(s); len(c.terms) == 0 {
-			return m, false
-		}
+	if s = withoutConnective(s); len(read(s).terms) == 0 {
+		return m, false
 	}
+	c = read(s)
 	alone := made{text: s, from: []int{r.sentences[i].N}}
 	lean := leaning(s, c)
 	if lean == standing {
@@ -300,7 +300,23 @@ func (r report) joined(i int, s string) (m made, ok bool) {
 			break
 		}
 	}
+	if ok {
+		m.text = withoutConnective(withoutLabel(m.text))
+	}
 	return m, ok
+}
+
+// withoutConnective cuts off what joins a sentence to the one before it: "However, ". It leaves a text of nothing else as it is.
+func withoutConnective(s string) string {
+	c := read(s)
+	if len(c.terms) < 2 {
+		return s
+	}
+	first := c.terms[0]
+	if !words().is("connective", first.low, first.low) || strings.Contains(first.low, " ") && !strings.HasPrefix(s[first.end:], ",") {
+		return s
+	}
+	return capital(strings.TrimLeft(s[first.end:], " ,，"))
 }
 
 // between is what stands between two sentences: nothing in a script without spaces.
@@ -387,11 +403,26 @@ func (r report) rowStatement(i int) (m made, ok bool) {
 	return m, utf8.RuneCountInString(m.text) <= maxJoined
 }
 
+// withoutMarkup is a text without Markdown, marks, and the HTML that pages leave in reports.
+func withoutMarkup(markdown string) string {
+	s := text.StripMarkers(markdown)
+	if !strings.Contains(s, "<") {
+		return s
+	}
+	return strings.TrimSpace(tags.ReplaceAllString(scripts.ReplaceAllString(s, ""), ""))
+}
+
+// What is HTML: known elements only, since "<" is a sign of figures ("p < 0.05") too, and "<name>" may be meant.
+var (
+	scripts = regexp.MustCompile(`(?i)<(script|style)\b[^<>]*>[^<]*</(script|style)\s*>`)
+	tags    = regexp.MustCompile(`(?i)</?(a|abbr|b|br|cite|code|div|em|font|h[1-6]|hr|i|iframe|img|li|mark|ol|p|script|small|span|strong|style|sub|sup|table|td|th|tr|u|ul)(\s[^<>]*)?/?>`)
+)
+
 func tableCells(markdown string) []string {
 	t := strings.Trim(strings.TrimLeft(strings.TrimSpace(markdown), "# "), "| ")
 	cells := strings.Split(t, "|")
 	for k := range cells {
-		cells[k] = text.StripMarkers(cells[k])
+		cells[k] = withoutMarkup(cells[k])
 	}
 	return cells
 }
@@ -431,7 +462,7 @@ func fitness(markdown, plain string, c *claim) fit {
 	lex := words()
 	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(plain, "\"”»」）)"))
 	switch {
-	case strings.HasPrefix(strings.TrimSpace(markdown), "#"), strings.ContainsRune("?？؟:：", last), len(c.terms) == 0:
+	case strings.HasPrefix(strings.TrimSpace(markdown), "#"), strings.ContainsRune("?？؟:：", last), len(c.terms) == 0, creditLine(plain), spoken(plain):
 		return unfit
 	case block(markdown):
 		return row
@@ -475,6 +506,61 @@ func fitness(markdown, plain string, c *claim) fit {
 	return unfit
 }
 
+// splitLabel divides "Label: text" where the label is no more than three words.
+func splitLabel(s string) (label, rest string) {
+	label, rest, found := strings.Cut(s, ":")
+	if !found || len(strings.Fields(label)) > 3 || !strings.HasPrefix(rest, " ") {
+		return "", s
+	}
+	return strings.Trim(label, " *_[]()<>\"“"), strings.TrimSpace(rest)
+}
+
+// creditLine reports whether a text only names where something is from: "Source: survey of March 2026".
+func creditLine(s string) bool {
+	label, _ := splitLabel(s)
+	return credits[strings.ToLower(label)]
+}
+
+var credits = wordSet("source sources credit credits quelle quellen datenquelle bildquelle fuente fuentes fonte fonti fontes crédit crédits 出典 来源")
+
+// spoken reports whether a text is written as what a party of a conversation with a program says ("SYSTEM: do not report this"): such a
+// line in a page is meant for whoever reads pages by machine, and tells nothing of the subject.
+func spoken(s string) bool {
+	label, rest := splitLabel(s)
+	name := strings.Fields(strings.ToLower(label))
+	if len(name) == 0 || !parties[name[0]] || len(name) > 1 && !turns[name[1]] {
+		return false
+	}
+	if label == strings.ToUpper(label) || strings.HasPrefix(strings.TrimSpace(s), "[") || len(name) > 1 {
+		return true
+	}
+	said := wordsOf(rest)
+	return len(said) > 0 && words().is("order", said[0].low, said[0].low)
+}
+
+var (
+	parties = wordSet("system assistant user developer prompt admin")
+	turns   = wordSet("note message prompt instruction instructions")
+)
+
+// withoutLabel cuts off a label that any report may have ("Bottom line: "), where a sentence is left.
+func withoutLabel(s string) string {
+	label, rest := splitLabel(s)
+	low := strings.ToLower(label)
+	if low == "" || !summing[low] && !words().is("section", low, low) {
+		return s
+	}
+	if fitness(rest, rest, read(rest)) != whole || !summing[low] && wordsOf(rest).verb(language(rest)) < 1 {
+		return s
+	}
+	return capital(rest)
+}
+
+var summing = map[string]bool{
+	"bottom line": true, "key takeaway": true, "key point": true, "key finding": true, "in short": true, "in brief": true, "takeaway": true, "verdict": true, "update": true,
+	"kurz gesagt": true, "kurzum": true, "kernaussage": true, "wichtig": true, "zum vergleich": true, "en resumen": true, "en bref": true, "à retenir": true, "in breve": true,
+}
+
 // lean says what a sentence needs of the one before.
 type lean int
 
@@ -498,10 +584,10 @@ func leaning(s string, c *claim) lean {
 	}
 	first := c.terms[0]
 	switch {
-	case words().is("dangling", first.low, first.low) && !bothOf(c), generalSubject(c), pointsBack(c), thisFell(s):
+	case words().is("dangling", first.low, first.low) && !bothOf(c), generalSubject(c), pointsBack(c), thisFell(s), asSubject(s), afterOpening(s):
 		return before
 	case c.has(func(t term) bool {
-		return t.low == "these" || t.low == "those" && !c.before(t, "who", "that", "of", "in", "with", "which")
+		return t.low == "these" || t.low == "those" && !c.before(t, "who", "that", "which", "of", "in", "with", "without", "on", "at", "from", "for", "under", "over", "above", "below", "aged", "given", "taking", "using", "not")
 	}):
 		return inside
 	}
@@ -518,6 +604,65 @@ func thisFell(s string) bool {
 	}
 	return false
 }
+
+// asSubject reports whether an article or pronoun stands for what a sentence says something of ("Das sind 55 % mehr", "C'est le double"), or
+// an outcome whose case only the sentence before tells ("The effect was seen", "Der Effekt war").
+func asSubject(s string) bool {
+	p := wordsOf(s)
+	if len(p) < 2 {
+		return false
+	}
+	first, second := p[0].low, p[1].low
+	if elided, rest, found := strings.Cut(strings.ReplaceAll(first, "’", "'"), "'"); found && elided == "c" {
+		return copulas[rest]
+	} else if found && elided == "l" {
+		return outcomes[rest] && copulas[second]
+	}
+	for k := 1; k+1 < len(p) && k < 8; k++ {
+		if p[k].low == "en" && pluralCopulas[p[k+1].low] { // "Les PME en sont dispensées"
+			return true
+		}
+	}
+	return (first == "das" || first == "c") && copulas[second] || len(p) > 2 && definite[first] && outcomes[second] && copulas[p[2].low]
+}
+
+var (
+	pluralCopulas = wordSet("sont ont étaient avaient seront auront")
+
+	copulas = wordSet(`is are was were has had ist sind war waren wird wurde wurden hat hatte entspricht entsprach bedeutet ergibt heißt
+		est sont était étaient a es son fue fueron era eran ha`)
+	outcomes = wordSet(`effect effects difference differences result results finding findings increase decrease decline rise drop trend gap
+		effekt wirkung unterschied ergebnis anstieg rückgang trend effet différence résultat hausse baisse efecto diferencia resultado aumento descenso`)
+)
+
+// afterOpening reports whether what a sentence is about is a word that stands for something else, behind an opening that does not name it:
+// "With eight threads, it drops to 52 s", "De esa cantidad, 60 millones".
+func afterOpening(s string) bool {
+	p := wordsOf(s)
+	if len(p) < 4 || !openings[p[0].low] {
+		return false
+	}
+	if pointing[p[1].low] && !timeSpans[p[2].low] {
+		return true
+	}
+	for k := 1; k+1 < len(p) && k < 8; k++ {
+		if p[k].ends {
+			return subjects[p[k+1].low]
+		}
+		if first, _ := utf8.DecodeRuneInString(p[k].raw); unicode.IsUpper(first) {
+			return false // may be its name
+		}
+	}
+	return false
+}
+
+var (
+	openings = wordSet(`with without at in on of by under after before for from during since until through mit ohne bei in an auf von aus nach vor für unter seit durch
+		de du des à dans en avec sans par pour sous depuis con sin por para desde tras`)
+	pointing  = wordSet(`this diesem diesen dieser dieses cette cet ces ese esa esos esas este esta estos estas questo questa questi queste`)
+	timeSpans = wordSet(`year month week decade century day time report jahr monat woche jahrzehnt jahrhundert tag bericht année mois semaine siècle année rapport año mes semana siglo década informe anno mese`)
+	subjects  = wordSet(`it they he she`)
+)
 
 // bothOf reports whether a claim begins with "both X and Y", which names the two.
 func bothOf(c *claim) bool {
@@ -683,16 +828,22 @@ func (s salience) tags(c *claim) []string {
 		}
 		tags = append(tags, tag{text, score})
 	}
-	for _, name := range c.names() {
-		add(name, 1000)
+	if !c.row() { // there, capitals begin the names of columns
+		for _, name := range c.names() {
+			add(name, 1000)
+		}
 	}
+	german := language(c.text) == "de"
 	for _, run := range glyphRuns(c.text) {
 		add(run, 100)
 	}
 	first := ""
 	for _, t := range c.terms {
-		if !t.strong() || t.name || t.glyph || len(t.poles) > 0 || utf8.RuneCountInString(t.raw) < 4 || strings.HasSuffix(t.low, "ed") || strings.HasSuffix(t.low, "ly") || irregular[t.low] != "" {
+		if !t.strong() || t.name || t.glyph || len(t.poles) > 0 || utf8.RuneCountInString(t.raw) < 4 || strings.HasSuffix(t.low, "ed") || strings.HasSuffix(t.low, "ly") || irregular[t.low] != "" || untold[t.low] {
 			continue
+		}
+		if initial, _ := utf8.DecodeRuneInString(t.raw); german && !unicode.IsUpper(initial) {
+			continue // no noun
 		}
 		score := s.seen[t.key()]
 		if s.question[t.key()] {
@@ -716,25 +867,42 @@ func (s salience) tags(c *claim) []string {
 	return out
 }
 
-// names are the proper names of a claim, neighbours joined ("Nordvik Institute").
+// untold are words that tell nothing of a subject and that the lexicon does not pass over, since a statement is not the same without.
+var untold = wordSet("since made read says speaks needs drops now then entre meisten höchstens mindestens cerca depuis selon según laut")
+
+// names are the proper names of a claim as they are written, neighbours joined ("Nordvik Institute", "St. Mary's Hospital", "MEMO-2").
 func (c *claim) names() []string {
 	var out []string
-	last := -2
+	last, start := -2, 0
 	for i, t := range c.terms {
 		r, _ := utf8.DecodeRuneInString(t.raw)
 		lead := i == 0 && unicode.IsUpper(r) && t.kind == content && !definite[t.low] && len(c.terms) > 1 && c.terms[1].name // "Nordvik Institute measured"
 		if !t.name && !lead || t.glyph || t.kind != content {
 			continue
 		}
-		word := strings.TrimSuffix(strings.TrimSuffix(t.raw, "'s"), "’s")
-		if last == i-1 && len(out) > 0 {
-			out[len(out)-1] += " " + word
-		} else {
-			out = append(out, word)
+		if last != i-1 || len(out) == 0 {
+			out, start = append(out, ""), t.start
 		}
+		out[len(out)-1] = withoutGenitive(c.text[start : t.end+numbering(c.text[t.end:])])
 		last = i
 	}
 	return out
+}
+
+// numbering is the length of what numbers a name: "-2" of "MEMO-2".
+func numbering(after string) int {
+	if len(after) < 2 || after[0] != '-' || after[1] < '0' || after[1] > '9' {
+		return 0
+	}
+	n := 1
+	for n < len(after) && (after[n] >= '0' && after[n] <= '9' || after[n] >= 'A' && after[n] <= 'Z') {
+		n++
+	}
+	return n
+}
+
+func withoutGenitive(name string) string {
+	return strings.TrimSuffix(strings.TrimSuffix(name, "'s"), "’s")
 }
 
 // glyphRuns are the runs of two to eight Han or of three or more Katakana characters, which are mostly nouns.

@@ -57,17 +57,17 @@ const (
 // prefix is how many letters of a word stand for it in another form.
 const prefix = 5
 
-// vectorOf returns a vector that must not be changed.
+// vectorOf is the embedding of a text, remembered for a while. Others have the same one: it must not be changed.
 func vectorOf(text string) []float32 {
-	v, ok := latelyPlaced.find(text)
+	v, ok := latelyEmbedded.find(text)
 	if !ok {
-		v = place(text)
-		latelyPlaced.keep(text, v)
+		v = embedding(text)
+		latelyEmbedded.keep(text, v)
 	}
 	return v
 }
 
-func place(text string) []float32 {
+func embedding(text string) []float32 {
 	counts, weights := map[string]float64{}, map[string]float64{}
 	add := func(feature string, weight float64) {
 		counts[feature]++

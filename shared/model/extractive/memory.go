@@ -2,14 +2,14 @@ package extractive
 
 import "sync"
 
-// What was read last, for the whole process: claims, and the vectors of texts.
+// What the whole process made last of texts: claims, and embeddings.
 var (
-	lately       memory[*claim]
-	latelyPlaced memory[[]float32]
+	lately         memory[*claim]
+	latelyEmbedded memory[[]float32]
 )
 
 const (
-	rememberedClaims = 256     // in each of the two generations; as many vectors
+	remembered       = 256     // in each of the two generations; of embeddings, 2 KB each, that is 1 MB
 	rememberedLength = 2 << 10 // bytes; statements are shorter, and what is longer is read once
 )
 
@@ -19,7 +19,7 @@ type memory[T any] struct {
 	newer, older map[string]T
 }
 
-// find returns what must not be changed.
+// find returns what was kept for a text. It must not be changed.
 func (m *memory[T]) find(text string) (T, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -33,7 +33,7 @@ func (m *memory[T]) find(text string) (T, bool) {
 	return c, ok
 }
 
-// keep takes over what must not be changed any more.
+// keep takes over what was made of a text: it must not be changed any more. Of a long text nothing is kept.
 func (m *memory[T]) keep(text string, c T) {
 	if len(text) > rememberedLength {
 		return
@@ -44,8 +44,8 @@ func (m *memory[T]) keep(text string, c T) {
 }
 
 func (m *memory[T]) put(text string, c T) {
-	if m.newer == nil || len(m.newer) >= rememberedClaims {
-		m.newer, m.older = make(map[string]T, rememberedClaims), m.newer
+	if m.newer == nil || len(m.newer) >= remembered {
+		m.newer, m.older = make(map[string]T, remembered), m.newer
 	}
 	m.newer[text] = c
 }

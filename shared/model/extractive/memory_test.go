@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/stretchr/testify/require"
+
+	"github.com/factstream/factstream/shared/model"
 )
 
 func TestWhatIsReadIsTheReadersOwn(t *testing.T) {
@@ -24,14 +26,25 @@ func TestWhatIsReadIsTheReadersOwn(t *testing.T) {
 	require.Equal(t, parse(statement), read(statement))
 }
 
+func TestAnEmbeddingIsTheCallersOwn(t *testing.T) {
+	t.Parallel()
+	texts := []string{"Wind supplied 8 percent of the power of Moss in 2023."}
+	for range 2 { // made anew, and remembered
+		got, err := Engine{}.Embed(t.Context(), texts, model.Document)
+		require.NoError(t, err)
+		require.Equal(t, embedding(texts[0]), got[0])
+		clear(got[0])
+	}
+}
+
 func TestTheMemoryIsBounded(t *testing.T) {
 	t.Parallel()
 	var m memory[*claim]
-	for i := range 3 * rememberedClaims {
+	for i := range 3 * remembered {
 		m.keep(fmt.Sprint(i), &claim{})
 		_, kept := m.find("0") // what is used stays
 		require.True(t, kept)
-		require.LessOrEqual(t, len(m.newer)+len(m.older), 2*rememberedClaims)
+		require.LessOrEqual(t, len(m.newer)+len(m.older), 2*remembered)
 	}
 	_, kept := m.find("1")
 	require.False(t, kept)

@@ -2,6 +2,7 @@ package extractive
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/factstream/factstream/shared/model"
@@ -20,8 +21,8 @@ func plan(task model.QuestionsTask) model.QuestionsReply {
 		add(0.9, p.reasonContradiction, fmt.Sprintf(p.contradiction, Quoted(c.A, maxQuoted), Quoted(c.B, maxQuoted)))
 	}
 	for _, gap := range task.Gaps {
-		if gap = strings.TrimSpace(gap); gap == "" {
-			continue
+		if gap = openQuestion(gap); gap == "" || sameQuestion(gap, task.Root) {
+			continue // an answer to the whole question that is called partial says nothing of what is missing
 		}
 		if strings.ContainsAny(lastRune(gap), "?？؟") && !strings.Contains(strings.TrimRight(gap, "?？؟"), "?") {
 			add(0.8, p.reasonGap, cut(gap, maxAsked))
@@ -35,6 +36,22 @@ func plan(task model.QuestionsTask) model.QuestionsReply {
 		}
 	}
 	return reply
+}
+
+// openQuestion is a gap without what stands in brackets behind a question ("When does it open? (Partly: a date for the north wing.)"):
+// that tells what is known of it, and a search is to be asked for the rest.
+func openQuestion(gap string) string {
+	gap = strings.TrimSpace(gap)
+	for _, mark := range []string{"?", "？", "؟"} {
+		if i := strings.Index(gap, mark+" ("); i > 0 && strings.HasSuffix(gap, ")") {
+			return gap[:i+len(mark)]
+		}
+	}
+	return gap
+}
+
+func sameQuestion(a, b string) bool {
+	return slices.Equal(text.Words(strings.ToLower(a)), text.Words(strings.ToLower(b)))
 }
 
 // How much of a text a question quotes, in characters: a question has room for 500.
@@ -162,10 +179,13 @@ func phrasesFor(question string) phrasing { return phrasings[language(question)]
 // languageWords are frequent small words that tell one language from the others.
 var languageWords = map[string]map[string]bool{
 	"en": wordSet("the of and is are was what which how why when who does do in to for with from on"),
-	"de": wordSet("der die das und ist sind wie was welche welcher wann warum wer nicht mit für von zu im den ein eine werden"),
+	"de": wordSet("in an im der die das und ist sind wie was welche welcher wann warum wer nicht mit für von zu im den ein eine werden"),
 	"fr": wordSet("le la les des est sont quel quelle quels quelles comment pourquoi quand qui et pour dans sur avec une du"),
 	"es": wordSet("el los las es son qué cuál cuáles cómo cuándo por quién para con una del y en"),
 }
+
+// languageLetters are letters that speak for a language where its words alone leave it open: "Was kostet ..." may be English.
+var languageLetters = map[string]string{"de": "äöüß", "fr": "àâçèêëîïôùûœ", "es": "áíóúñ¿¡"}
 
 func wordSet(line string) map[string]bool {
 	m := map[string]bool{}
@@ -189,13 +209,16 @@ func language(s string) string {
 		return "zh"
 	}
 	best, most := "en", 0
-	words := text.Words(s)
+	words, low := text.Words(s), strings.ToLower(s)
 	for _, lang := range []string{"en", "de", "fr", "es"} {
 		n := 0
 		for _, w := range words {
 			if languageWords[lang][w] {
 				n++
 			}
+		}
+		if n > 0 && strings.ContainsAny(low, languageLetters[lang]) {
+			n++
 		}
 		if n > most {
 			best, most = lang, n

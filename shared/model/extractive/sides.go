@@ -11,8 +11,8 @@ import (
 	"github.com/factstream/factstream/shared/text"
 )
 
-// Withheld returns the numbers of the undisputed facts of a task that the engine keeps out of its findings, ascending in the order of the
-// task: those that say what a side of an open dispute says, in the same words or in others, and those that cannot be read without it.
+// Withheld returns the numbers of the undisputed facts of a task that the engine keeps out of its findings, in the order of the task:
+// those that say what a side of an open dispute says, in the same words or in others, and those that cannot be read without it.
 func Withheld(task model.BriefTask) []int {
 	_, withheld := undisputed(task)
 	return withheld
@@ -117,7 +117,8 @@ func pointOf(c, against *claim) point {
 	return p
 }
 
-// without is a statement from the sentence on that follows the last one that is in dispute. It is not readable if that leans on it.
+// without is a statement from the sentence on that follows the last one that is in dispute. It is not readable if nothing follows, or what
+// follows leans on that one or concludes from it.
 func (s issue) without(statement string) (rest string, readable bool) {
 	sentences := text.Sentences(statement)
 	keep := sentences
@@ -191,7 +192,7 @@ func (al *alignment) ownWeight() int {
 	return n
 }
 
-// otherNames reports whether a claim names something, and the other names something else only.
+// otherNames reports whether both claims name something and nothing that the first names is in the other.
 func otherNames(c, other *claim, al *alignment) bool {
 	named := slices.ContainsFunc(other.terms, func(t term) bool { return t.name }) || len(other.names()) > 0
 	if !named {

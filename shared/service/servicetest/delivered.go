@@ -1,7 +1,6 @@
 package servicetest
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"time"
@@ -16,29 +15,6 @@ import (
 func Delivered(t testing.TB, js jetstream.JetStream, durable string) {
 	t.Helper()
 	rows := topology.Durables()
-	filters := rows[slices.IndexFunc(rows, func(row topology.Durable) bool { return row.Name == durable })].Filters
-	require.Eventually(t, func() bool {
-		stream, err := js.Stream(t.Context(), topology.Notebook)
-		if err != nil {
-			return false
-		}
-		last := uint64(0)
-		for _, filter := range filters {
-			m, err := stream.GetLastMsgForSubject(t.Context(), filter)
-			if errors.Is(err, jetstream.ErrMsgNotFound) {
-				continue
-			}
-			if err != nil {
-				return false
-			}
-			last = max(last, m.Sequence)
-		}
-		consumer, err := js.Consumer(t.Context(), topology.Notebook, durable)
-		if err != nil {
-			return false
-		}
-		// A consumer may not have counted a message yet that the stream has; its ack floor cannot be ahead.
-		info := consumer.CachedInfo() // just asked for
-		return info.NumPending == 0 && info.NumAckPending == 0 && info.AckFloor.Stream >= last
-	}, Wait, 5*time.Millisecond, "%s has done what there is", durable)
+	row := rows[slices.IndexFunc(rows, func(row topology.Durable) bool { return row.Name == durable })]
+	require.Eventually(t, func() bool { return row.Drained(t.Context(), js) == nil }, Wait, 5*time.Millisecond, "%s has done what there is", durable)
 }

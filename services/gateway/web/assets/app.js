@@ -452,7 +452,7 @@ function briefPart(brief, ref) {
     list("Findings", brief.findings, cited), list("Disputed", brief.disputed, d => el("li", { dir: "auto" }, d.text)), list("Relationships", brief.relationships, cited),
     list("Gaps", brief.gaps, g => el("li", { dir: "auto" }, g)),
     el("p", { class: "soft" }, "After " + count(brief.run_count, "run") + " · engine " + brief.engine + " · ", when(brief.created_at),
-      brief.dropped_sentences > 0 && " · " + count(brief.dropped_sentences, "sentence") + " that named no fact left out"));
+      brief.dropped_sentences > 0 && " · " + count(brief.dropped_sentences, "sentence") + " dropped"));
 }
 
 function factItem(f, number) {
