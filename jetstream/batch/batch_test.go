@@ -240,8 +240,43 @@ func TestWhatIsSentAheadIsStoredBehindTheOneBeforeItOrNotAtAll(t *testing.T) {
 	}
 	_, err = batch.NewAhead(js).Send(batch.Message{Subject: "run.requested.a.r.0", Data: make([]byte, 2<<20)}, batch.Expect{})
 	require.ErrorIs(t, err, batch.ErrTooLarge)
-	ended, cancel := context.WithCancel(t.Context())
-	cancel()
-	_, err = send(batch.NewAhead(js), "a", 2).Stored(ended)
-	require.True(t, err == nil || errors.Is(err, batch.ErrUnknown), err)
+}
+
+// What comes between two that are sent ahead may be several messages, or nothing that is stored: a purge, or another start of the server.
+func TestWhatIsSentAheadEndsAtABatchAndOutlivesTheServer(t *testing.T) {
+	t.Parallel()
+	srv, nc, js := bustest.Start(t)
+	send := func(a *batch.Ahead, thread string, last uint64) error {
+		t.Helper()
+		sent, err := a.Send(messages(thread, 1)[0], batch.Expect{Filter: topology.ThreadFilter(thread), LastSeq: last})
+		require.NoError(t, err)
+		_, err = sent.Stored(t.Context())
+		return err
+	}
+	restart := func() {
+		t.Helper()
+		srv = bustest.Restart(t, srv, func() {
+			require.Eventually(t, func() bool { return !nc.IsConnected() }, bustest.Patience, time.Millisecond)
+		})
+		require.Eventually(t, nc.IsConnected, bustest.Patience, time.Millisecond)
+	}
+	a := batch.NewAhead(js)
+	require.NoError(t, send(a, "a", 0))
+	_, err := batch.Publish(t.Context(), js, messages("b", 3), batch.Expect{Filter: topology.ThreadFilter("b")})
+	require.NoError(t, err)
+	require.ErrorIs(t, send(a, "a", 1), batch.ErrConflict, "behind a batch")
+
+	a = batch.NewAhead(js)
+	require.NoError(t, send(a, "a", 1))
+	restart()
+	require.NoError(t, send(a, "a", 0), "behind a restart")
+	stream, err := js.Stream(t.Context(), topology.Notebook)
+	require.NoError(t, err)
+	require.NoError(t, stream.Purge(t.Context(), jetstream.WithPurgeSubject(topology.ThreadFilter("b"))))
+	require.NoError(t, send(a, "a", 0), "behind a purge")
+	restart()
+	_, err = js.Publish(t.Context(), topology.Subject("run", "requested", "c", "r", 0), []byte("{}"))
+	require.NoError(t, err)
+	require.ErrorIs(t, send(a, "a", 0), batch.ErrConflict, "behind another's after a restart")
+	require.EqualValues(t, 8, last(t, js))
 }

@@ -105,7 +105,7 @@ func (e *Engines) Do(ctx context.Context, step Step, fn func(ctx context.Context
 		}
 	})
 	shown := &sign{}
-	watching.Go(func() { shown.repeat(work, max(e.s.Config.AckWait*4/15, unseen)) })
+	watching.Go(func() { shown.repeat(work, max(e.s.Config.AckWait*4/15, progress.Unseen)) })
 
 	err := e.do(work, step, limit, shown, fn)
 	if step.unwanted(e.s.Tail) {
@@ -222,14 +222,11 @@ func (m *Engine) show(ctx context.Context, state progress.State) {
 	})
 }
 
-// unseen is how long a step goes on before it shows anything: nobody can read what is over sooner.
-const unseen = 100 * time.Millisecond
-
 // sign is what a step shows, again and again: a write may get lost, and the board forgets after a minute.
 type sign struct {
 	mu    sync.Mutex
 	write func(context.Context)
-	lit   bool // the step goes on for longer than unseen
+	lit   bool // the step goes on for longer than progress.Unseen
 }
 
 func (s *sign) put(ctx context.Context, write func(context.Context)) {
@@ -242,7 +239,7 @@ func (s *sign) put(ctx context.Context, write func(context.Context)) {
 }
 
 func (s *sign) repeat(ctx context.Context, every time.Duration) {
-	again := time.NewTimer(unseen)
+	again := time.NewTimer(progress.Unseen)
 	defer again.Stop()
 	for {
 		select {

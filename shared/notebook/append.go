@@ -48,12 +48,13 @@ type Appender struct {
 	tail *Tail
 	now  func() time.Time
 
-	broken atomic.Int64 // when a chain last met another's event, Unix time in nanoseconds
+	chainPause time.Duration
+	broken     atomic.Int64 // when a chain last met another's event, Unix time in nanoseconds
 }
 
 // NewAppender appends through js and decides on the states of tail.
 func NewAppender(js jetstream.JetStream, tail *Tail, now func() time.Time) *Appender {
-	return &Appender{js: js, tail: tail, now: now}
+	return &Appender{js: js, tail: tail, now: now, chainPause: chainPause}
 }
 
 // Origin says where the ids of the events come from. Ids are a function of it, so that the same step or request makes the same events.

@@ -12,7 +12,7 @@ import (
 // ErrOneByOne: a chain takes no more, and what it did not take is to be appended by Append, after Stored.
 var ErrOneByOne = errors.New("to be appended by itself")
 
-// chainPause is how long no chain is begun after one that another thread's event came into. While many write, few hold.
+// chainPause is how long a process begins no chain after one was refused, by whomever's event came between: while many write, few hold.
 const chainPause = time.Second
 
 // Chain appends what several commands of one thread lead to, without waiting for one event before the next is sent: a disk that takes
@@ -60,7 +60,7 @@ func (c *Chain) Append(ctx context.Context, cmd Command, origin Origin) error {
 
 // begin takes the state to go on from.
 func (c *Chain) begin() bool {
-	if time.Since(time.Unix(0, c.a.broken.Load())) < chainPause || !batch.AheadPossible(c.a.js.Conn()) {
+	if time.Since(time.Unix(0, c.a.broken.Load())) < c.a.chainPause || !batch.AheadPossible(c.a.js.Conn()) {
 		return false
 	}
 	c.a.tail.View(c.thread, func(t *Thread) { c.state = t.Clone() })

@@ -5,7 +5,6 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/stretchr/testify/require"
 
@@ -119,8 +118,10 @@ func TestChainsAmongManyWritersKeepEveryThreadInOrder(t *testing.T) {
 		stored[thread] = append(stored[thread], values...)
 	}
 	var wg sync.WaitGroup
+	var whole, cut int
 	for w := range 4 {
 		p := open(t, srv)
+		p.appender.WithoutPause()
 		wg.Go(func() {
 			for i := range 40 {
 				thread := threads[rand.N(len(threads))]
@@ -138,6 +139,13 @@ func TestChainsAmongManyWritersKeepEveryThreadInOrder(t *testing.T) {
 					t.Errorf("%d of %d stored: %v", n, sent, err)
 					return
 				}
+				mu.Lock()
+				if sent == 3 && n == 3 {
+					whole++
+				} else if sent > n {
+					cut++
+				}
+				mu.Unlock()
 				for k := range n {
 					tell(thread, value+k)
 				}
@@ -148,13 +156,12 @@ func TestChainsAmongManyWritersKeepEveryThreadInOrder(t *testing.T) {
 					}
 					tell(thread, value+k)
 				}
-				if rand.N(3) == 0 {
-					time.Sleep(time.Second / 100) // so that some chains are let begin
-				}
 			}
 		})
 	}
 	wg.Wait()
+	require.Positive(t, whole)
+	require.Positive(t, cut)
 	_, err := maker.tail.CatchUp(t.Context())
 	require.NoError(t, err)
 	stream, err := js.Stream(t.Context(), topology.Notebook)

@@ -23,6 +23,9 @@ const (
 	Running = "running"
 )
 
+// Unseen is how long a step goes on before it is shown: nobody can read what is over sooner.
+const Unseen = 100 * time.Millisecond
+
 // State is what a step is doing.
 type State struct {
 	State  string    `json:"state"`

@@ -25,7 +25,7 @@ func (b *Briefer) ahead(ctx context.Context, c closing, remaining []string, deli
 	if slow {
 		return remaining, false, nil
 	}
-	w := &writing{b: b, c: c, chain: b.Appender.Chain(c.thread), left: remaining, began: began}
+	w := &sending{b: b, c: c, chain: b.Appender.Chain(c.thread), left: remaining, began: began}
 	step := engine.Step{
 		Thread: c.thread, Entity: c.entity(), Stage: remaining[0], Trigger: c.event, Delivered: delivered,
 		Wanted: func(t *notebook.Thread) bool { _, current := c.of(t); return current != nil },
@@ -45,7 +45,7 @@ func (b *Briefer) ahead(ctx context.Context, c closing, remaining []string, deli
 }
 
 // writeAhead makes the outcomes of the steps and appends them, up to the first that fails.
-func (b *Briefer) writeAhead(ctx, work context.Context, w *writing, stages []string, m *engine.Engine) error {
+func (b *Briefer) writeAhead(ctx, work context.Context, w *sending, stages []string, m *engine.Engine) error {
 	now := b.produce(work, w.c, stages[0], m)
 	for i := 1; now.err == nil; i++ {
 		next := make(chan made, 1)
@@ -81,8 +81,8 @@ var (
 	errNotStored   = errors.New("an outcome that was sent is not stored")
 )
 
-// writing is what was sent of a closing, and what is left of it.
-type writing struct {
+// sending is what was sent of a closing, and what is left of it.
+type sending struct {
 	b       *Briefer
 	c       closing
 	chain   *notebook.Chain
@@ -94,7 +94,7 @@ type writing struct {
 
 // append sends the outcome of a step, or, where the chain takes no more, waits for what was sent and then appends it. The error is
 // errNotStored when something that was sent is not.
-func (w *writing) append(ctx context.Context, out made) error {
+func (w *sending) append(ctx context.Context, out made) error {
 	if err := pointMade.Hit(ctx); err != nil {
 		return err
 	}
@@ -113,15 +113,15 @@ func (w *writing) append(ctx context.Context, out made) error {
 }
 
 // settle sends the end of the closing behind its last outcome. Without a chain it is left to be done.
-func (w *writing) settle(ctx context.Context) error {
+func (w *sending) settle(ctx context.Context) error {
 	if len(w.sent) > 0 && w.chain.Append(ctx, notebook.Settle{ClosingStep: w.c.step()}, w.c.origin(event.StageClose)) == nil {
 		w.sent = append(w.sent, made{stage: event.StageClose, began: w.began})
 	}
 	return w.flush(ctx)
 }
 
-// flush is stored for whom it is no error that something is not.
-func (w *writing) flush(ctx context.Context) error {
+// flush waits for what was sent. That something of it is not stored is no error here: it stays among what is left.
+func (w *sending) flush(ctx context.Context) error {
 	if err := w.stored(ctx); !errors.Is(err, errNotStored) {
 		return err
 	}
@@ -129,7 +129,7 @@ func (w *writing) flush(ctx context.Context) error {
 }
 
 // stored waits for what was sent. What is not stored stays among what is left.
-func (w *writing) stored(ctx context.Context) error {
+func (w *sending) stored(ctx context.Context) error {
 	n, err := w.chain.Stored(ctx)
 	stored, rest := w.sent[:min(n, len(w.sent))], w.sent[min(n, len(w.sent)):]
 	w.sent = nil
@@ -145,7 +145,7 @@ func (w *writing) stored(ctx context.Context) error {
 }
 
 // done counts an outcome that is appended.
-func (w *writing) done(ctx context.Context, out made) error {
+func (w *sending) done(ctx context.Context, out made) error {
 	w.b.Metrics.Step(out.stage, telemetry.OutcomeDone, w.b.Now().Sub(out.began))
 	if out.stage == event.StageClose {
 		w.settled = true

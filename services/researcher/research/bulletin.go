@@ -48,12 +48,10 @@ func (r *Researcher) publish(ctx context.Context, j job) *bulletin {
 	return b
 }
 
-// unseen is how long a run goes on before the board tells its phase: nobody can read what is over sooner. What it waits for is told at once.
-const unseen = 100 * time.Millisecond
-
-// run writes until end: what is queued at once, and the state again and again, since the board forgets after a minute.
+// run writes until end: what is queued at once, and the state again and again, since the board forgets after a minute. What a run waits for is told
+// at once, its phase when it has gone on for a while.
 func (b *bulletin) run(ctx context.Context) {
-	seen := time.NewTimer(unseen)
+	seen := time.NewTimer(progress.Unseen)
 	defer seen.Stop()
 	early := true
 	again := time.NewTicker(max(b.r.Config.AckWait*4/15, 100*time.Millisecond))
