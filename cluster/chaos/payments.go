@@ -160,11 +160,18 @@ func match(attempts []*attempt, calls []standin.Call) (strangers []standin.Call)
 	for i, c := range calls {
 		_ = json.Unmarshal([]byte(c.Body), &about[i]) // what cannot be read is of no attempt
 	}
-	for _, a := range attempts {
-		for i := len(calls) - 1; a.kept && a.call == nil && i >= 0; i-- {
-			if c := calls[i]; !taken[i] && about[i] == a.asked && whole(c) && c.Started.After(a.started) && c.Started.Before(a.gone) {
-				a.call, taken[i] = &c, true
+	for i, c := range slices.Backward(calls) { // of two by one attempt, the last was kept
+		if !whole(c) {
+			continue
+		}
+		var of *attempt // of those that may have made it the one that started last: the others may have made an earlier one
+		for _, a := range attempts {
+			if a.kept && a.call == nil && about[i] == a.asked && c.Started.After(a.started) && c.Started.Before(a.gone) && (of == nil || a.started.After(of.started)) {
+				of = a
 			}
+		}
+		if of != nil {
+			of.call, taken[i] = &c, true
 		}
 	}
 	for i, c := range calls {

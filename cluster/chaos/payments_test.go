@@ -212,3 +212,17 @@ func TestACallOfAThreadThatWasPurgedBeforeItWasSeenIsNobodysFault(t *testing.T) 
 	require.Equal(t, 2, p.Void)
 	require.Equal(t, []Explained{{"call 2 (an attempt that was purged) while call 1 (an attempt that was purged) was open", held}}, p.Overlaps)
 }
+
+// Two runs ask the same, and the attempt of one lies within the other's: the inner one can have made only the call within it.
+func TestEachKeptAttemptHasACallOfItsOwn(t *testing.T) {
+	t.Parallel()
+	why := asked{Query: "Why?", Mode: "fast"}
+	outer := &attempt{run: "outer", n: 1, asked: why, started: at(0), gone: at(10), kept: true}
+	inner := &attempt{run: "inner", n: 1, asked: why, started: at(5), gone: at(8), kept: true}
+	for _, attempts := range [][]*attempt{{outer, inner}, {inner, outer}} {
+		outer.call, inner.call = nil, nil
+		require.Empty(t, match(attempts, []standin.Call{call(2, 6, 7), call(1, 1, 2)}))
+		require.Equal(t, 1, outer.call.N)
+		require.Equal(t, 2, inner.call.N)
+	}
+}

@@ -218,7 +218,7 @@ func check(ctx context.Context, nc *nats.Conn, cfg Config) (jetstream.JetStream,
 	if timeout <= 0 {
 		timeout = DefaultRequestTimeout
 	}
-	raw, err := jetstream.New(nc, jetstream.WithDefaultTimeout(timeout))
+	raw, err := jetstream.New(nc, jetstream.WithDefaultTimeout(timeout), jetstream.WithPublishAsyncTimeout(timeout))
 	if err != nil {
 		return nil, fmt.Errorf("use JetStream: %w", err)
 	}

@@ -41,7 +41,6 @@ var (
 
 // Store keeps artifacts in the object store of the bus. It may be used by several goroutines and processes.
 type Store struct {
-	js      jetstream.JetStream
 	objects jetstream.ObjectStore
 	stream  jetstream.Stream // behind the object store, to see whether content is whole
 }
@@ -67,7 +66,7 @@ func Open(ctx context.Context, js jetstream.JetStream) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the stream of the object store %s: %w", topology.StoreArtifacts, err)
 	}
-	return &Store{js, objects, stream}, nil
+	return &Store{objects, stream}, nil
 }
 
 // Put keeps content for thread, unless it is kept already.
@@ -183,22 +182,6 @@ func (s *Store) DeleteThread(ctx context.Context, thread string) error {
 }
 
 func (s *Store) put(ctx context.Context, ref Ref, content io.Reader) (Ref, error) {
-	if ref.Size > 0 && ref.Size <= chunkSize {
-		body, err := io.ReadAll(io.LimitReader(content, ref.Size+1))
-		if err != nil {
-			return Ref{}, ref.failed("read what is to be kept as", err)
-		}
-		if sum := sha256.Sum256(body); hex.EncodeToString(sum[:]) != ref.SHA256 {
-			return Ref{}, fmt.Errorf("keep artifact %s: %w", ref.Ref, ErrChanged)
-		}
-		switch kept, err := s.putNew(ctx, ref, body); {
-		case err != nil:
-			return Ref{}, ref.failed("keep", err)
-		case kept:
-			return ref, nil
-		}
-		content = bytes.NewReader(body)
-	}
 	switch err := s.look(ctx, ref); {
 	case err == nil:
 		return ref, nil

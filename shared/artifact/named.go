@@ -1,9 +1,8 @@
 package artifact
 
 import (
+	"bytes"
 	"context"
-	"crypto/rand"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"strconv"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
-	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/shared/text"
 )
 
@@ -41,15 +39,8 @@ func (s *Store) Name(ctx context.Context, thread, name string, ref Ref) error {
 	}
 	ctx, cancel := bounded(ctx, 0)
 	defer cancel()
-	// A name has no content, so that nothing is left of the one that it replaces.
-	ack, err := s.describe(&jetstream.ObjectInfo{
-		ObjectMeta: jetstream.ObjectMeta{Name: object, Opts: chunks(0), Metadata: map[string]string{namedRef: ref.Ref, namedSize: strconv.FormatInt(ref.Size, 10)}},
-		Bucket:     topology.StoreArtifacts, NUID: rand.Text(), Digest: jetstream.GetObjectDigestValue(sha256.New()),
-	})
-	if err == nil {
-		err = stored(ctx, ack)
-	}
-	if err != nil {
+	meta := jetstream.ObjectMeta{Name: object, Opts: chunks(0), Metadata: map[string]string{namedRef: ref.Ref, namedSize: strconv.FormatInt(ref.Size, 10)}}
+	if _, err := s.objects.Put(ctx, meta, bytes.NewReader(nil)); err != nil {
 		return fmt.Errorf("name artifact %s %s: %w", ref.Ref, object, err)
 	}
 	return nil

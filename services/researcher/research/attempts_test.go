@@ -9,6 +9,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/factstream/factstream/fixtures/standin"
+	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/jetstream/worker"
 	"github.com/factstream/factstream/shared/artifact"
 	"github.com/factstream/factstream/shared/config"
@@ -226,4 +227,23 @@ func TestOnlyOneOfTwoHoldersClaimsAnAttempt(t *testing.T) {
 		require.NoError(t, err)
 		require.Len(t, stateOf(other, thread).Runs[run].Attempts, 1)
 	}
+}
+
+// A message can come again while its process works on it: a machine that slept has told nobody that it goes on.
+func TestAReplayThatIsDeliveredAgainWhileItIsPlayedIsPlayedOnce(t *testing.T) {
+	t.Parallel()
+	bus := servicetest.NewBus(t)
+	r, _ := start(t, bus, Options{}, func(c *config.Config) { c.Replay.Delay = 50 * time.Millisecond })
+	thread := newThread(t, r.Service)
+	run := request(t, r.Service, thread, servicetest.Access)
+	servicetest.Until(t, r.Service, thread, func(th *notebook.Thread) bool { return len(th.Runs[run].Attempts) == 1 })
+	stream, err := r.JS.Stream(withinWait(t), topology.Notebook)
+	require.NoError(t, err)
+	asked, err := stream.GetMsg(withinWait(t), runOf(r.Service, thread, run).Seq)
+	require.NoError(t, err)
+	message := worker.Message{Subject: asked.Subject, Data: asked.Data, Header: asked.Header, Seq: asked.Sequence, NumDelivered: 2}
+	require.NoError(t, r.handleRun(withinWait(t), message))
+	got := awaitRun(t, r.Service, thread, run)
+	require.Equal(t, "completed", got.Status, "%+v", got.Failure)
+	require.Len(t, got.Attempts, 1)
 }

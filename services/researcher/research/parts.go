@@ -58,6 +58,7 @@ type Researcher struct {
 	replay  provider.Provider
 	spool   spool
 	store   busStore
+	playing playing
 	stuck   prometheus.Gauge
 }
 

@@ -18,10 +18,12 @@ import (
 	"github.com/factstream/factstream/fixtures"
 	"github.com/factstream/factstream/fixtures/standin"
 	"github.com/factstream/factstream/jetstream/bustest"
+	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/config/testenv"
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/fault"
+	"github.com/factstream/factstream/shared/notebook"
 	"github.com/factstream/factstream/shared/service"
 	"github.com/factstream/factstream/shared/service/servicetest"
 )
@@ -218,4 +220,58 @@ func TestAProcessThatSleptThroughItsLeaseIsOvertaken(t *testing.T) {
 	require.NoError(t, err)
 	require.Len(t, runOf(other, thread, run).Attempts, 2)
 	requireLedger(t, other, thread, 250, 0)
+}
+
+// A process that was stopped in a replay and goes on while another plays it takes nothing from that one: it claims no attempt, not by what was
+// delivered to it meanwhile either, and the message stays with the other, so that it is there should that one end.
+func TestAProcessThatComesBackLeavesAReplayToWhoPlaysItNow(t *testing.T) {
+	t.Parallel()
+	cut := filepath.Join(t.TempDir(), "cut.sse")
+	content, err := fixtures.Stream("tabstack", "truncated")
+	require.NoError(t, err)
+	require.NoError(t, os.WriteFile(cut, content, 0o600))
+	cases := map[string]struct {
+		at      string
+		plays   string // the stopped one, in place of the built-in stream
+		attempt int    // of the other
+	}{
+		"it has not claimed":           {at: pointLeased.Name, attempt: 1},
+		"it has the whole answer":      {at: pointAnswered.Name, attempt: 2},
+		"it has an answer to ask anew": {at: pointAnswered.Name, plays: cut, attempt: 2},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			bus := servicetest.NewBus(t, bustest.Mortal)
+			other := idle(t, bus)
+			struck := filepath.Join(t.TempDir(), "struck")
+			sleeper := spawn(t, bus.Config("researcher", func(cfg *config.Config) { cfg.Replay.File = c.plays }),
+				fault.Variable+"="+c.at+"=delay:1s", fault.LogVariable+"="+struck)
+			thread := newThread(t, other)
+			run := request(t, other, thread, servicetest.Access)
+			require.Eventually(t, func() bool {
+				_, err := os.Stat(struck)
+				return err == nil
+			}, servicetest.Wait, soon)
+			require.NoError(t, sleeper.cmd.Process.Signal(syscall.SIGSTOP))
+			spawn(t, bus.Config("researcher", func(cfg *config.Config) { cfg.Replay.Delay = bustest.Short / 8 })) // 13 pieces
+			playing := func(th *notebook.Thread) bool { return len(th.Runs[run].Attempts) == c.attempt }
+			servicetest.Until(t, other, thread, playing)
+			require.NoError(t, sleeper.cmd.Process.Signal(syscall.SIGCONT))
+			consumer, err := other.JS.Consumer(withinWait(t), topology.Notebook, topology.RunsTabstack)
+			require.NoError(t, err)
+			for over := time.Now().Add(bustest.Short / 2); time.Now().Before(over); time.Sleep(soon) {
+				info, err := consumer.Info(withinWait(t))
+				require.NoError(t, err)
+				got := runOf(other, thread, run)
+				require.False(t, got.Terminal(), "the other still plays it")
+				require.Equal(t, 1, info.NumAckPending, "the message is no longer with the other")
+			}
+			got := awaitRun(t, other, thread, run)
+			require.Equal(t, "completed", got.Status, "%+v", got.Failure)
+			require.Len(t, got.Attempts, c.attempt)
+			require.Equal(t, c.attempt, got.Completed.Attempt)
+			requireLedger(t, other, thread, 250, 0)
+		})
+	}
 }

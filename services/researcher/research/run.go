@@ -24,6 +24,7 @@ type job struct {
 	cause       string // id of the event that asks for it
 	thread, run string
 	asked       event.RunRequested
+	again       bool // the message was delivered before: another process may be at it
 }
 
 // Codes of a run that fails before its call is made, beside those of package event.
@@ -36,7 +37,7 @@ const (
 var (
 	// errOver is the cause of the end of a run's context: it was cancelled or withdrawn, or its thread is gone.
 	errOver = errors.New("the run has ended")
-	// errOvertaken is the cause of the end of a call whose run another process has taken over.
+	// errOvertaken: another process has taken the run over, before this one claimed its attempt, in the call or before the answer was settled.
 	errOvertaken = errors.New("a later attempt of the run was started")
 )
 
@@ -77,7 +78,7 @@ func (r *Researcher) read(ctx context.Context, m worker.Message) (j job, wanted 
 	if err := r.Tail.WaitFor(ctx, m.Seq); err != nil {
 		return j, false, err
 	}
-	j = job{cause: e.ID, thread: e.Thread, run: e.Entity}
+	j = job{cause: e.ID, thread: e.Thread, run: e.Entity, again: m.NumDelivered > 1}
 	r.Tail.View(j.thread, func(t *notebook.Thread) {
 		if !over(t, j.run) {
 			run := t.Runs[j.run]
@@ -112,6 +113,8 @@ func (r *Researcher) run(work context.Context, j job) (outcome string, err error
 			return outcome, nil
 		case errors.Is(context.Cause(wanted), errOver):
 			return telemetry.OutcomeSkipped, nil
+		case errors.Is(err, errOvertaken): // done or given back, the message would be taken from the process that has the run now
+			return telemetry.OutcomeLater, worker.Leave(err)
 		case !errors.Is(err, errNoRoom):
 			return telemetry.OutcomeLater, err
 		}
@@ -120,13 +123,24 @@ func (r *Researcher) run(work context.Context, j job) (outcome string, err error
 }
 
 // inTurn runs fn when it is the run's turn: one process at a time makes a paid call of a provider. A replay costs nothing and waits for
-// nobody; a process that comes back from a long stop finds its attempt overtaken.
+// itself only: in this process for another delivery of its message, and over all processes from the second delivery or attempt on. What
+// was delivered to a process that was stopped, meanwhile, is with it when it comes back, and must not take the run from the one that plays
+// it. The one that played it first, without a lease, finds its attempt overtaken.
 func (r *Researcher) inTurn(ctx context.Context, j job, watching *bulletin, fn func(held context.Context) error) error {
+	key, waits := "provider."+j.asked.Provider, "for its turn: one call at a time"
 	if j.asked.Replay {
-		return fn(ctx)
+		leave, err := r.playing.enter(ctx, j.run)
+		if err != nil {
+			return err
+		}
+		defer leave()
+		if _, attempts, _ := r.lastAttempt(j); attempts == 0 && !j.again {
+			return fn(ctx)
+		}
+		key, waits = "replay."+j.run, "for another process, which plays it"
 	}
-	return r.Leases.Do(ctx, "provider."+j.asked.Provider, lease.Batch, fn, lease.KeepWhileBusAway(), lease.OnWait(func(h lease.Holder) {
-		watching.waiting("for its turn: one call at a time (" + h.Name + ")")
+	return r.Leases.Do(ctx, key, lease.Batch, fn, lease.KeepWhileBusAway(), lease.OnWait(func(h lease.Holder) {
+		watching.waiting(waits + " (" + h.Name + ")")
 	}))
 }
 

@@ -38,10 +38,7 @@ func (r *Researcher) settle(work context.Context, j job, a answer) (string, erro
 		r.forget(j)
 		return telemetry.OutcomeSkipped, nil
 	}
-	if errors.Is(a.err, errOvertaken) {
-		return "", worker.Leave(a.err)
-	}
-	return "", a.err // the lease was lost, or the process stops: the attempt stays open for whoever comes next
+	return "", a.err // it was overtaken, its lease was lost, or the process stops: an open attempt stays for whoever comes next
 }
 
 // persist tries until it is done, the time for settling is over, or the process has to end. Whatever is not settled then
@@ -85,7 +82,7 @@ func (f *finished) Error() string { return f.err.Error() }
 
 // complete keeps the raw answer under the attempt's name, then what the event refers to, and then appends run.completed.
 // An event that comes to nothing means that the run ended meanwhile, or that a later attempt was started: the answer is
-// void.
+// void. In the second case it is errOvertaken.
 func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, error) {
 	if !r.open(j) {
 		r.forget(j)
@@ -119,15 +116,15 @@ func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, err
 		r.clearGone(ctx, j)
 		r.clearVoid(ctx, j, completed)
 	}
-	if r.open(j) { // another researcher, which shares the spool, has the run now: only this attempt is void
+	if r.overtaken(j, a.attempt) { // another researcher, which shares the spool, has the run now: only this attempt is void
 		r.forgetAttempt(a.attempt)
-	} else {
-		r.forget(j)
+		return "", &finished{errOvertaken}
 	}
+	r.forget(j)
 	return outcome, nil
 }
 
-// fail ends the attempt. When it may be tried again the message comes back at that time.
+// fail ends the attempt. When it may be tried again the message comes back at that time. It is errOvertaken when a later one was started.
 func (r *Researcher) fail(ctx context.Context, j job, a answer, failure *provider.Error) (string, error) {
 	if a.raw != nil { // for the trail of the attempt; its failure counts without it
 		keeping, cancel := context.WithTimeout(ctx, 10*time.Second)
@@ -151,6 +148,9 @@ func (r *Researcher) fail(ctx context.Context, j job, a answer, failure *provide
 		r.clearGone(ctx, j)
 	}
 	r.forgetAttempt(a.attempt)
+	if len(appended.Events) == 0 && r.overtaken(j, a.attempt) {
+		return "", &finished{errOvertaken}
+	}
 	outcome := outcomeOf(appended)
 	if until := retryAt(appended, j.run); !until.IsZero() {
 		return telemetry.OutcomeLater, &finished{r.later(until, string(failure.Code), failure.Detail)}
@@ -188,6 +188,12 @@ func (r *Researcher) keepRaw(ctx context.Context, a answer) (artifact.Ref, error
 func (r *Researcher) open(j job) (open bool) {
 	r.Tail.View(j.thread, func(t *notebook.Thread) { open = !over(t, j.run) })
 	return open
+}
+
+// overtaken says whether the run is open and has a later attempt than a.
+func (r *Researcher) overtaken(j job, a attempt) (later bool) {
+	r.Tail.View(j.thread, func(t *notebook.Thread) { later = !over(t, j.run) && len(t.Runs[j.run].Attempts) > a.n })
+	return later
 }
 
 // clearGone removes what was saved for a thread that was deleted meanwhile.

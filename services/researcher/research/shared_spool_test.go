@@ -34,9 +34,8 @@ func TestWhoseAnswerIsVoidLeavesTheNextAttemptsFileAlone(t *testing.T) {
 	servicetest.Append(t, r.Service, thread, notebook.StartAttempt{Run: run, Holder: "the other", Max: 3, After: 1})
 	next := attempt{thread, run, 2}
 	leave(t, r, next, whole[:1000])
-	outcome, err := r.settle(t.Context(), j, *void)
-	require.NoError(t, err)
-	require.Equal(t, telemetry.OutcomeSkipped, outcome)
+	_, err = r.settle(t.Context(), j, *void)
+	require.ErrorIs(t, err, errOvertaken)
 	require.Equal(t, []string{next.file()}, spooledFiles(t, r))
 
 	// And once the run has ended, nothing of it is left.
@@ -45,7 +44,7 @@ func TestWhoseAnswerIsVoidLeavesTheNextAttemptsFileAlone(t *testing.T) {
 	require.NoError(t, err)
 	require.NotNil(t, bought)
 	defer bought.close()
-	outcome, err = r.settle(t.Context(), j, *bought)
+	outcome, err := r.settle(t.Context(), j, *bought)
 	require.NoError(t, err)
 	require.Equal(t, telemetry.OutcomeDone, outcome)
 	require.Equal(t, "completed", awaitRun(t, r.Service, thread, run).Status)
