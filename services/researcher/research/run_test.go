@@ -40,7 +40,7 @@ func TestAReplayedRunIsSettledWithItsReportAndPages(t *testing.T) {
 	named, err := r.Artifacts.Named(withinWait(t), thread, artifact.AttemptName(run.ID, 1))
 	require.NoError(t, err)
 	require.Equal(t, done.Raw.Ref, named.Ref)
-	require.Empty(t, spooledFiles(t, r))
+	require.Eventually(t, func() bool { return len(spooledFiles(t, r)) == 0 }, servicetest.Wait, soon, "cleared after the run is settled")
 }
 
 func uniqueNumbers(pages []event.Page) map[int]bool {
