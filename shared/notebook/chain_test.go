@@ -82,10 +82,8 @@ func TestAChainEndsWhereAnothersEventCameBetween(t *testing.T) {
 			chain := a.appender.Chain(thread)
 			require.NoError(t, chain.Append(t.Context(), budget(600), notebook.Origin{Seed: "step1"}))
 			// The first is on the stream before the other is decided.
-			first, err := b.tail.CatchUp(t.Context())
-			require.NoError(t, err)
-			require.NoError(t, b.tail.WaitFor(t.Context(), first))
-			_, err = b.append(t, elsewhere, notebook.Pause{})
+			require.NoError(t, b.tail.Until(t.Context(), thread, func(th *notebook.Thread) bool { return th.Ledger.Budget == 600 }))
+			_, err := b.append(t, elsewhere, notebook.Pause{})
 			require.NoError(t, err)
 			require.NoError(t, chain.Append(t.Context(), budget(601), notebook.Origin{Seed: "step2"}))
 			require.NoError(t, chain.Append(t.Context(), budget(602), notebook.Origin{Seed: "step3"}))
