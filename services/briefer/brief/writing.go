@@ -29,10 +29,11 @@ const (
 
 // write writes the brief.
 func (b *Briefer) write(ctx context.Context, c closing, m *engine.Engine) (notebook.Command, error) {
-	var material material
-	if err := b.read(c, func(t *notebook.Thread, _ *notebook.Cycle) { material = materialOf(t) }); err != nil {
+	var state *notebook.Thread // a copy: what it says is read word by word, which must not hold up the tail
+	if err := b.read(c, func(t *notebook.Thread, _ *notebook.Cycle) { state = t.Clone() }); err != nil {
 		return nil, err
 	}
+	material := materialOf(state)
 	m.Say(ctx, fmt.Sprintf("from %d of %d facts", len(material.task.Facts), len(material.facts)))
 	written, err := model.WriteBrief(ctx, m.Call(""), material.task)
 	if err != nil {

@@ -623,7 +623,7 @@ func asSubject(s string) bool {
 			return true
 		}
 	}
-	return (first == "das" || first == "c") && copulas[second] || len(p) > 2 && definite[first] && outcomes[second] && copulas[p[2].low]
+	return (first == "das" || first == "c") && copulas[second] || len(p) > 2 && outcomes[second] && copulas[p[2].low] && definiteIn(language(s), first)
 }
 
 var (
@@ -677,7 +677,7 @@ func (c *claim) before(t term, next ...string) bool {
 
 // generalSubject reports whether a claim begins with "the company" or another noun for a name that was given before.
 func generalSubject(c *claim) bool {
-	return len(c.terms) > 1 && definite[c.terms[0].low] && words().is("general", c.terms[1].low, c.terms[1].stem) && !c.before(c.terms[1], "of", "that", "which", "von", "de", "du", "del", "des", "der") && !c.terms[1].name && !possessive(c.terms[1]) && !c.owns(c.terms[1]) && !c.placed(c.terms[1])
+	return len(c.terms) > 1 && words().is("general", c.terms[1].low, c.terms[1].stem) && definiteIn(language(c.text), c.terms[0].low) && !c.before(c.terms[1], "of", "that", "which", "von", "de", "du", "del", "des", "der") && !c.terms[1].name && !possessive(c.terms[1]) && !c.owns(c.terms[1]) && !c.placed(c.terms[1])
 }
 
 // owns reports whether a term is a plural with the apostrophe of a possessor: "the manufacturers' brochures".

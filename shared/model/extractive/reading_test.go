@@ -48,6 +48,8 @@ func TestWhatTellsItsOwnCaseStandsAlone(t *testing.T) {
 	for _, s := range []string{
 		"Deficiency occurred in 5.8% of users and in 2.4% of those on placebo.",
 		"The effect of heat was seen in 40 of 90 mills.",
+		"A decline was seen in 40 of 90 mills.",
+		"A company has bought 40 of 90 mills.",
 		"Das Werk in Moss verkaufte 900 Pumpen.",
 		"With its new dryer, Halden Paper said, it saves 40 kW.",
 		"In this year 40 mills closed in Norway.",
