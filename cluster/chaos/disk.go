@@ -75,7 +75,8 @@ func (d *Disk) Empty() error {
 	if d.ballast == nil {
 		return nil
 	}
-	err := errors.Join(d.ballast.Close(), os.Remove(d.ballast.Name()))
+	// What is removed takes room for as long as anybody has it open, and so has a process that this one is just starting, until it runs its program.
+	err := errors.Join(d.ballast.Truncate(0), d.ballast.Close(), os.Remove(d.ballast.Name()))
 	d.ballast = nil
 	return err
 }
