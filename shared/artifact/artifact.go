@@ -127,6 +127,16 @@ func (s *Store) PutAs(ctx context.Context, ref Ref, content io.Reader) error {
 	return err
 }
 
+// PutNew is PutAs for content that nobody refers to: it is kept without a look whether it is there, and in place of it. Who reads
+// it at that moment all the same may find it missing; and content that is not ref's takes what was there with it.
+func (s *Store) PutNew(ctx context.Context, ref Ref, content io.Reader) error {
+	if err := ref.check(); err != nil {
+		return err
+	}
+	_, err := s.keep(ctx, ref, content)
+	return err
+}
+
 // Get returns the content, verified. It is ErrMissing or ErrCorrupt.
 func (s *Store) Get(ctx context.Context, ref Ref) ([]byte, error) {
 	r, err := s.Reader(ctx, ref)
@@ -189,6 +199,10 @@ func (s *Store) put(ctx context.Context, ref Ref, content io.Reader) (Ref, error
 	default:
 		return Ref{}, ref.failed("look for", err)
 	}
+	return s.keep(ctx, ref, content)
+}
+
+func (s *Store) keep(ctx context.Context, ref Ref, content io.Reader) (Ref, error) {
 	ctx, cancel := bounded(ctx, ref.Size)
 	defer cancel()
 	info, err := s.objects.Put(ctx, jetstream.ObjectMeta{Name: ref.Ref, Opts: chunks(ref.Size)}, content)

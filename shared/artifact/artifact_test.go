@@ -119,6 +119,25 @@ func TestTheSameContentIsKeptOnce(t *testing.T) {
 	require.Equal(t, 1, names)
 }
 
+// What nobody refers to is put without a look; if it is there all the same, it takes its own place and leaves no pieces behind.
+func TestWhatIsPutAsNewIsKeptOnceToo(t *testing.T) {
+	t.Parallel()
+	store, js := setup(t)
+	content := []byte("an answer")
+	ref, err := RefOf("t1", bytes.NewReader(content))
+	require.NoError(t, err)
+	for range 2 {
+		require.NoError(t, store.PutNew(t.Context(), ref, bytes.NewReader(content)))
+		got, err := store.Get(t.Context(), ref)
+		require.NoError(t, err)
+		require.Equal(t, content, got)
+		pieces, names := objects(t, js)
+		require.Equal(t, [2]int{1, 1}, [2]int{pieces, names})
+	}
+	require.ErrorIs(t, store.PutNew(t.Context(), ref, strings.NewReader("another")), ErrChanged)
+	require.ErrorIs(t, store.PutNew(t.Context(), Ref{Ref: "t1/.."}, bytes.NewReader(nil)), ErrBadRef)
+}
+
 func TestAStreamIsKeptAsItsContent(t *testing.T) {
 	t.Parallel()
 	store, _ := setup(t)

@@ -112,6 +112,16 @@ func VoidOf(t *notebook.Thread, run string, answer event.RunCompleted) (void []a
 	return void
 }
 
+// Refers says whether the answer of a run of the thread, which has its receipt still, refers to an artifact. It is pure.
+func Refers(t *notebook.Thread, ref artifact.Ref) bool {
+	for _, r := range t.Runs {
+		if !r.Deleted && slices.Contains(refs(r), ref) {
+			return true
+		}
+	}
+	return false
+}
+
 // refs lists what a completed run refers to.
 func refs(r *notebook.Run) []artifact.Ref {
 	if r.Completed == nil {

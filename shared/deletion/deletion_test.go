@@ -137,6 +137,13 @@ func TestTheReceiptOfARunIsWhatNoOtherRunHas(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{"raw a", "metadata", "claims", "page 2"}, names)
 	require.Equal(t, Receipt{Thread: "t", Run: "none"}, ReceiptOf(th, "none"))
+
+	ref := func(name string) artifact.Ref { return artifact.Ref{Ref: name, SHA256: name, Size: 1} }
+	for name, refers := range map[string]bool{"raw a": true, "page 1": true, "raw b": true, "raw c": false} {
+		require.Equal(t, refers, Refers(th, ref(name)), name)
+	}
+	delete(th.Runs, "a")
+	require.False(t, Refers(th, ref("raw a")), "a run without its receipt refers to nothing")
 }
 
 func TestWhatWasKeptForAnAnswerThatIsVoidIsWhatNoRunHas(t *testing.T) {

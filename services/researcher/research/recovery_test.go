@@ -163,9 +163,9 @@ type meanwhile struct {
 	happens func()
 }
 
-func (m meanwhile) keep(ctx context.Context, store *artifact.Store, thread, name string) (artifact.Ref, error) {
+func (m meanwhile) keep(ctx context.Context, store *artifact.Store, thread, name string, known func(artifact.Ref) bool) (artifact.Ref, error) {
 	m.happens()
-	return m.raw.keep(ctx, store, thread, name)
+	return m.raw.keep(ctx, store, thread, name, known)
 }
 
 func TestWhatIsKeptForARunThatIsCancelledMeanwhileIsRemoved(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/factstream/factstream/fixtures"
 	"github.com/factstream/factstream/fixtures/standin"
+	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/shared/artifact"
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/notebook"
@@ -41,6 +42,25 @@ func TestAReplayedRunIsSettledWithItsReportAndPages(t *testing.T) {
 	require.NoError(t, err)
 	require.Equal(t, done.Raw.Ref, named.Ref)
 	require.Eventually(t, func() bool { return len(spooledFiles(t, r)) == 0 }, servicetest.Wait, soon, "cleared after the run is settled")
+}
+
+// An answer that an earlier run of the thread has brought already stays as it is kept: somebody may be reading it.
+func TestAnAnswerThatIsKnownIsNotPutAgain(t *testing.T) {
+	t.Parallel()
+	bus := servicetest.NewBus(t)
+	r, _ := start(t, bus, Options{})
+	thread := newThread(t, r.Service)
+	objects, err := r.JS.ObjectStore(withinWait(t), topology.StoreArtifacts)
+	require.NoError(t, err)
+	kept := map[string]bool{}
+	for range 2 {
+		run := awaitRun(t, r.Service, thread, request(t, r.Service, thread, servicetest.Access))
+		require.Equal(t, "completed", run.Status, "%+v", run.Failure)
+		info, err := objects.GetInfo(withinWait(t), brought(t, r.Service, run).Raw.Ref)
+		require.NoError(t, err)
+		kept[info.NUID] = true
+	}
+	require.Len(t, kept, 1)
 }
 
 func uniqueNumbers(pages []event.Page) map[int]bool {

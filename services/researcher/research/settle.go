@@ -181,7 +181,11 @@ func (r *Researcher) keepRaw(ctx context.Context, a answer) (artifact.Ref, error
 	if a.raw == nil {
 		return artifact.Ref{}, fmt.Errorf("attempt %d of run %s: no answer to keep", a.n, a.run)
 	}
-	return a.raw.keep(ctx, r.Artifacts, a.thread, artifact.AttemptName(a.run, a.n))
+	known := func(ref artifact.Ref) (known bool) {
+		r.Tail.View(a.thread, func(t *notebook.Thread) { known = deletion.Refers(t, ref) })
+		return known
+	}
+	return a.raw.keep(ctx, r.Artifacts, a.thread, artifact.AttemptName(a.run, a.n), known)
 }
 
 // open says whether the run still waits for its terminal event.

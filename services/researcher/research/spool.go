@@ -176,13 +176,17 @@ func (f *spooled) content() io.Reader {
 
 // keep implements raw. Content and name go at the same time: the answer is found when both are there. A name may be left without its
 // content when that fails: whoever looks finds nothing.
-func (f *spooled) keep(ctx context.Context, store *artifact.Store, thread, name string) (artifact.Ref, error) {
+func (f *spooled) keep(ctx context.Context, store *artifact.Store, thread, name string, known func(artifact.Ref) bool) (artifact.Ref, error) {
 	ref, err := artifact.RefOf(thread, f.content())
 	if err != nil {
 		return ref, err
 	}
+	put := store.PutNew
+	if known(ref) {
+		put = store.PutAs
+	}
 	var both errgroup.Group // each ends by its own time: content that is broken off would leave pieces that nobody owns
-	both.Go(func() error { return store.PutAs(ctx, ref, f.content()) })
+	both.Go(func() error { return put(ctx, ref, f.content()) })
 	both.Go(func() error { return store.Name(ctx, thread, name, ref) })
 	return ref, both.Wait()
 }
@@ -195,14 +199,14 @@ func (f *spooled) close() {
 
 // raw is an answer as the provider sent it: in the spool, or kept as an artifact already.
 type raw interface {
-	// keep keeps it as an artifact that has the name.
-	keep(ctx context.Context, store *artifact.Store, thread, name string) (artifact.Ref, error)
+	// keep keeps it as an artifact that has the name. What is known is kept already, perhaps; anything else is put without a look.
+	keep(ctx context.Context, store *artifact.Store, thread, name string, known func(artifact.Ref) bool) (artifact.Ref, error)
 }
 
 // keptRaw is an answer that another process has saved.
 type keptRaw artifact.Ref
 
-func (k keptRaw) keep(context.Context, *artifact.Store, string, string) (artifact.Ref, error) {
+func (k keptRaw) keep(context.Context, *artifact.Store, string, string, func(artifact.Ref) bool) (artifact.Ref, error) {
 	return artifact.Ref(k), nil
 }
 

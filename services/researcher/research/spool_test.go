@@ -59,7 +59,7 @@ func TestADiskThatIsFullInTheMiddleCostsNothing(t *testing.T) {
 	f.write([]byte("the middle, "))
 	f.write([]byte("the end"))
 	require.Error(t, f.finish())
-	ref, err := f.keep(t.Context(), store, "t1", artifact.AttemptName("r1", 1))
+	ref, err := f.keep(t.Context(), store, "t1", artifact.AttemptName("r1", 1), func(artifact.Ref) bool { return false })
 	require.NoError(t, err)
 	content, err := store.Get(t.Context(), ref)
 	require.NoError(t, err)
