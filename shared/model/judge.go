@@ -36,12 +36,14 @@ type Statement struct {
 type JudgeReply struct {
 	Reason   string `json:"reason"`
 	Relation string `json:"relation"`
+	Related  bool   `json:"related,omitempty"` // of distinct statements: they tell of the same thing, and one adds a detail to the other
 }
 
 // Verdict is a checked verdict.
 type Verdict struct {
 	Relation Relation
 	Reason   string // one line of at most 300 characters, or ""
+	Related  bool   // distinct, and yet of the same thing: who reads the one is helped by the other
 	Outcome
 }
 
@@ -51,7 +53,8 @@ var judgeSchema = literal(`{
 	"type": "object", "required": ["reason", "relation"],
 	"properties": {
 		"reason": {"type": "string"},
-		"relation": {"type": "string", "enum": ["duplicate", "contradiction", "distinct"]}
+		"relation": {"type": "string", "enum": ["duplicate", "contradiction", "distinct"]},
+		"related": {"type": "boolean"}
 	}}`)
 
 const judgeRules = `Task: say how statement B (newer) stands to statement A (elder).
@@ -59,6 +62,7 @@ const judgeRules = `Task: say how statement B (newer) stands to statement A (eld
 - contradiction: both are about the same thing at the same time, and both cannot be true.
 - distinct: everything else. Another subject, another year, another measure, a forecast against an observation, another source's estimate, or a detail that only one of them gives.
 First write the reason, in one short sentence; then the relation. When in doubt: distinct.
+Of distinct statements say related: true if both tell of the same thing, can both be true, and one only adds a detail to the other; else false.
 `
 
 // Step is "judge".
@@ -90,6 +94,7 @@ func (s Statement) lines() []string {
 func (t JudgeTask) Check(reply JudgeReply) (Verdict, error) {
 	drops := Drops{}
 	v := Verdict{Relation: Relation(reply.Relation), Reason: reason(reply.Reason, drops), Outcome: Outcome{Drops: drops}}
+	v.Related = v.Relation == Distinct && reply.Related
 	switch v.Relation {
 	case Duplicate, Contradiction, Distinct:
 		return v, nil

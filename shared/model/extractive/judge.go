@@ -6,6 +6,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/factstream/factstream/shared/model"
 	"github.com/factstream/factstream/shared/model/extractive/measure"
@@ -126,6 +128,7 @@ const clauseShared = 3
 
 // compare relates two claims as wholes.
 func compare(a, b *claim) verdict {
+	a, b = a.reported(), b.reported()
 	al := align(a, b)
 	d := differences(a, b)
 	if v, ok := al.otherSubject(al.coreA, al.coreB); ok {
@@ -149,9 +152,69 @@ func compare(a, b *claim) verdict {
 	return duplicates(a, b, al, d)
 }
 
+// reported is the claim with what its source thinks of it: "X denies that ..." denies what follows, "X recommends that ..." says what ought to
+// be. A German "die" is no word of dying. It is the claim itself if there is nothing of that kind.
+func (c *claim) reported() *claim {
+	out := c
+	for i, t := range c.terms {
+		if t.low == "die" && t.kind == content && c.germanArticle(i) {
+			if out == c {
+				out = c.clone()
+			}
+			out.terms[i].kind, out.terms[i].poles = function, nil
+			continue
+		}
+		if t.kind != content || t.context || !c.thatAfter(i) {
+			continue
+		}
+		denies := slices.Contains(t.poles, takesBack)
+		if !denies && !words().is("advice", t.low, t.stem) {
+			continue
+		}
+		if out == c {
+			out = c.clone()
+		}
+		out.sourceBack(i)
+		if denies {
+			out.terms[i].kind = negation
+		} else {
+			out.terms[i].hedge, out.terms[i].weak, out.terms[i].says = true, true, true
+		}
+	}
+	return out
+}
+
+// germanArticle reports whether "die" at i stands before a noun with a capital, or in a sentence with other small words of German.
+func (c *claim) germanArticle(i int) bool {
+	if i+1 < len(c.terms) {
+		if r, _ := utf8.DecodeRuneInString(c.terms[i+1].raw); unicode.IsUpper(r) {
+			return true
+		}
+	}
+	return c.has(func(t term) bool { return t.low != "die" && t.low != "in" && t.low != "im" && capitalNouns[t.low] })
+}
+
+// takesBack is the pole of the verbs that take a statement back.
+var takesBack = pole{axis: "admit"}
+
+// thatAfter reports whether the clause that the verb at i leads to stands after it.
+func (c *claim) thatAfter(i int) bool {
+	if i+1 < len(c.terms) && c.terms[i+1].low == "," {
+		i++
+	}
+	if i == 0 || i+1 >= len(c.terms) {
+		return false
+	}
+	switch c.terms[i+1].low { // of every word of every pair: quicker than a look into a map
+	case "that", "dass", "que", "che":
+		return true
+	}
+	return false
+}
+
 // sameClaim reports whether the statements differ in no more than whose claims they are and what either of them adds.
 func (al *alignment) sameClaim() bool {
-	byTheWay := func(t term) bool { return t.source || t.aside }
+	byTheWay := func(t term) bool { return t.source || t.aside || t.light }
 	_, differ := al.otherSubject(slices.DeleteFunc(slices.Clone(al.leftA), byTheWay), slices.DeleteFunc(slices.Clone(al.leftB), byTheWay))
 	return !differ
 }
@@ -198,7 +261,7 @@ func otherKind(a, b *claim, d difference) (verdict, bool) {
 	switch {
 	case a.planned != b.planned:
 		return distinct("One is a forecast or a plan, the other is not."), true
-	case a.has(hedged) != b.has(hedged):
+	case a.has(hedged) != b.has(hedged) && !a.has(term.cannot) && !b.has(term.cannot):
 		return distinct("One states a possibility, the other a fact."), true
 	}
 	sourcesA, namedA := a.sourceNames()
@@ -216,6 +279,9 @@ func otherKind(a, b *claim, d difference) (verdict, bool) {
 	}
 	return verdict{}, false
 }
+
+// cannot reports a word that denies even the possibility.
+func (t term) cannot() bool { return t.low == "cannot" || t.low == "can't" }
 
 // byMethod reports a word of measuring: a condition that only the measurement states does not make it another claim's business.
 func (t term) byMethod() bool { return t.method }
@@ -250,7 +316,7 @@ func contradicts(a, b *claim, al *alignment, d difference) (verdict, bool) {
 		flips++
 	}
 	if d.otherDate != "" {
-		if al.once() && len(d.apart) == 0 && flips == 0 && !negated && d.dateOnly {
+		if al.once() && !al.otherStep(a, b) && len(d.apart) == 0 && flips == 0 && !negated && d.dateOnly {
 			return contradiction("The same event with different dates: %s.", d.otherDate), true
 		}
 		return distinct("They are about different times: %s.", d.otherDate), true
@@ -280,6 +346,9 @@ func contradicts(a, b *claim, al *alignment, d difference) (verdict, bool) {
 		return distinct("They differ in more than one pair of opposites."), true
 	}
 	if len(d.apart) == 0 {
+		if al.changedPlaces(a, b, d) {
+			return contradiction("Each is said to have done it to the other."), true
+		}
 		return verdict{}, false
 	}
 	switch {
@@ -296,6 +365,107 @@ func contradicts(a, b *claim, al *alignment, d difference) (verdict, bool) {
 	}
 	return contradiction("The figures differ: %s.", strings.Join(d.apart, "; ")), true
 }
+
+// otherStep reports whether one of the claims speaks of a step of the business that the other does not name: announced, completed.
+func (al *alignment) otherStep(a, b *claim) bool {
+	step := func(t term) bool {
+		return t.kind == content && !t.forecast && !t.source && !t.aside && !t.context && words().is("step", t.low, t.stem)
+	}
+	if slices.ContainsFunc(al.pairs, func(p pair) bool { return step(p.a) && step(p.b) }) {
+		return false
+	}
+	for side, c := range []*claim{a, b} {
+		index := al.indexA
+		if side == 1 {
+			index = al.indexB
+		}
+		for i, t := range c.terms {
+			if step(t) && !paired(index, i) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// changedPlaces reports whether two have changed places before and after a verb that only one of them can do to the other, all else being
+// the same: "X bought Y in 2023" and "Y bought X in 2023", "X won the final against Y" and "Y won the final against X". Without a date, or a word
+// for the contest, they may have done it in turn.
+func (al *alignment) changedPlaces(a, b *claim, d difference) bool {
+	if len(al.leftA)+len(al.leftB)+len(d.onlyA)+len(d.onlyB)+len(d.close) > 0 || !slices.Equal(a.criticals(), b.criticals()) {
+		return false
+	}
+	for i, t := range a.terms {
+		contest := words().is("contest", t.low, t.stem)
+		if t.context || !contest && (len(a.dates) == 0 || !words().is("one-way", t.low, t.stem)) {
+			continue
+		}
+		// The verb, the two, and in a contest what it was about: gas may be bought by each from the other.
+		if n := al.exchanged(a, b, i); n > 0 && (al.weight() > n+1) == contest {
+			return true
+		}
+	}
+	return false
+}
+
+// exchanged counts the words beside the verb at term i of a that stand on its other side in b; 0 unless there are some on both sides.
+func (al *alignment) exchanged(a, b *claim, i int) int {
+	p, ok := al.indexA[i]
+	if !ok || al.pairs[p].a.stem != al.pairs[p].b.stem { // X is home to Y, Y lives in X
+		return 0
+	}
+	j := slices.IndexFunc(b.terms, func(u term) bool { return u.start == al.pairs[p].b.start })
+	if j < 0 {
+		return 0
+	}
+	doerA, otherA := al.parties(a, al.indexA, i)
+	doerB, otherB := al.parties(b, al.indexB, j)
+	moved := func(from, to, stays, comes map[int]bool) (n int) {
+		for w := range from {
+			if to[w] && !stays[w] && !comes[w] {
+				n++
+			}
+		}
+		return n
+	}
+	one, two := moved(doerA, otherB, doerB, otherA), moved(doerB, otherA, doerA, otherB)
+	if one == 0 || two == 0 {
+		return 0
+	}
+	return one + two
+}
+
+// parties are the words of weight directly before the verb at term i and those directly after it or after "against"; the other way round, and
+// after "by", if it is passive.
+func (al *alignment) parties(c *claim, index map[int]int, i int) (doer, other map[int]bool) {
+	run := func(k, step int) map[int]bool {
+		out := map[int]bool{}
+		for ; k >= 0 && k < len(c.terms); k += step {
+			t := c.terms[k]
+			small := t.kind == function && (anyArticle(t) || beForms[t.low] || t.low == "has" || t.low == "have" || t.low == "had" || t.low == "by")
+			if t.kind != content && !((small || t.kind == negation) && len(out) == 0) {
+				break
+			}
+			if p, ok := index[k]; ok && t.strong() {
+				out[p] = true
+			}
+		}
+		return out
+	}
+	before, after := run(i-1, -1), run(i+1, 1)
+	for k := i + 1; k < len(c.terms) && c.terms[k].kind != stop; k++ {
+		if againstWords[c.terms[k].low] {
+			maps.Copy(after, run(k+1, 1))
+			break
+		}
+	}
+	if t := c.terms[i]; t.passive && !strings.HasSuffix(t.low, "ing") && byAfter(c, i) {
+		return after, before
+	}
+	return before, after
+}
+
+var againstWords = wordSet("against gegen contre contra contro")
 
 // selects reports whether a word with an opposite says which thing is meant, not what is said of it: "the longest delay", "at the start
 // of the year".
@@ -351,7 +521,7 @@ var withinWords = wordSet("in among within for with")
 func (al *alignment) turned() bool {
 	for _, p := range al.pairs {
 		toA, toB := p.a.role == "to" || p.a.role == "into", p.b.role == "to" || p.b.role == "into"
-		if p.a.stem == p.b.stem && (p.a.name || p.b.name) && toA != toB {
+		if p.a.stem == p.b.stem && (p.a.name || p.b.name) && toA != toB && !p.a.source && !p.b.source {
 			return true
 		}
 	}
@@ -423,6 +593,7 @@ type alignment struct {
 
 type pair struct {
 	a, b           term
+	link           bool // a connection that is denied, and what it would do
 	opposite       bool // of each other, and neither is the negation of the other
 	minusA, minusB int  // 1 for the word that is the negation of the other ("ineffective")
 }
@@ -452,6 +623,7 @@ func align(a, b *claim) *alignment {
 	take(func(x, y term) (pair, bool) { return pair{}, synonyms(x, y) })
 	take(func(x, y term) (pair, bool) { return pair{}, kin(x.stem, y.stem) })
 	take(opposites)
+	al.links(a, b)
 	for i, x := range a.terms {
 		switch {
 		case paired(al.indexA, i), x.context:
@@ -477,6 +649,40 @@ func align(a, b *claim) *alignment {
 		}
 	}
 	return al
+}
+
+// links pairs the noun of a connection that one claim denies with what the other says that the one thing does to the other: "no
+// association between X and Y" with "X lowers Y".
+func (al *alignment) links(a, b *claim) {
+	for side, c := range []*claim{a, b} {
+		other, index, otherIndex := b, al.indexA, al.indexB
+		if side == 1 {
+			other, index, otherIndex = a, al.indexB, al.indexA
+		}
+		for i, t := range c.terms {
+			if i == 0 || c.terms[i-1].kind != negation || t.context || paired(index, i) || !words().is("link", t.low, t.stem) {
+				continue
+			}
+			if other.has(func(o term) bool { return o.kind == negation }) {
+				continue
+			}
+			j := slices.IndexFunc(other.terms, func(o term) bool { return o.kind == content && !o.context && o.does() })
+			if j < 0 || paired(otherIndex, j) {
+				continue
+			}
+			p := pair{a: t, b: other.terms[j], link: true}
+			if side == 1 {
+				p.a, p.b = p.b, p.a
+			}
+			index[i], otherIndex[j] = len(al.pairs), len(al.pairs)
+			al.pairs = append(al.pairs, p)
+		}
+	}
+}
+
+// does reports a word for what a thing does to another.
+func (t term) does() bool {
+	return words().is("effect", t.low, t.stem) || slices.ContainsFunc(t.poles, func(p pole) bool { return p.axis == "rise" || p.axis == "high" || p.axis == "prevent" })
 }
 
 // notForecast is 1 for a word that counts where it has no partner: that both are forecasts is compared by itself.
@@ -560,7 +766,7 @@ func opposites(x, y term) (p pair, ok bool) {
 func (al *alignment) weight() int {
 	n := 0
 	for _, p := range al.pairs {
-		if p.a.strong() && p.b.strong() && !p.opposite && p.minusA+p.minusB == 0 {
+		if p.a.strong() && p.b.strong() && !p.opposite && !p.link && p.minusA+p.minusB == 0 {
 			n++
 		}
 	}
@@ -602,6 +808,9 @@ func (al *alignment) narrower(a, b *claim) string {
 			if paired(index, i) || !t.core() || inName(c, i, index) || t.glyph || strings.HasSuffix(t.low, "ly") {
 				continue
 			}
+			if t.mostOf() && []*claim{b, a}[side].has(term.noneOf) {
+				continue // "most of the stars" and "none of the stars"
+			}
 			if i+1 < len(c.terms) && c.terms[i+1].low == "of" || i > 0 && paired(index, i-1) && possessive(c.terms[i-1]) {
 				return t.raw
 			}
@@ -614,6 +823,17 @@ func (al *alignment) narrower(a, b *claim) string {
 	}
 	return ""
 }
+
+func (t term) mostOf() bool {
+	return t.low == "majority" || t.low == "most"
+}
+
+// noneOf reports a negation that counts: "none of the stars", "hardly any".
+func (t term) noneOf() bool {
+	return t.kind == negation && (noWords[t.low] || countingNegations[t.low])
+}
+
+var countingNegations = wordSet("none hardly scarcely barely kaum")
 
 func possessive(t term) bool { return strings.HasSuffix(t.low, "'s") || strings.HasSuffix(t.low, "s'") }
 
@@ -695,7 +915,7 @@ var noWords = map[string]bool{"no": true, "kein": true, "keine": true, "keinen":
 // negated finds the pair that the negation at term i is about: the next word of weight, else the one before.
 func (c *claim) negated(i int, index map[int]int) (int, bool) {
 	for k := i + 1; k < len(c.terms) && c.terms[k].kind != stop; k++ {
-		if c.terms[k].kind == content && (!c.terms[k].weak || paired(index, k)) {
+		if c.terms[k].kind == content && (!c.terms[k].weak && !c.terms[k].light || paired(index, k)) {
 			p, ok := index[k]
 			return p, ok
 		}
@@ -745,7 +965,15 @@ var boundWords = func() map[string]bool {
 func reversedComparison(a, b *claim, al *alignment) bool {
 	la, ra := al.sides(a, al.indexA)
 	lb, rb := al.sides(b, al.indexB)
-	return overlap(ra, lb) && overlap(rb, la) && !overlap(ra, rb) && !overlap(la, lb)
+	moved := func(from, to, stays, comes map[string]bool) bool {
+		for w := range from {
+			if to[w] && !stays[w] && !comes[w] {
+				return true
+			}
+		}
+		return false
+	}
+	return moved(la, rb, lb, ra) && moved(lb, ra, la, rb)
 }
 
 // sides returns the words on the left and on the right of a comparison, as the elder claim has them; none if there is no comparison.
@@ -808,8 +1036,13 @@ func (al *alignment) rolesDiffer(a, b *claim) bool {
 			return true
 		}
 	}
-	if al.modifiersMoved(a, b) {
+	if al.modifiersMoved(a, b) || al.namesExchanged(a, b) || al.charactersMoved(a, b) {
 		return true
+	}
+	for i, t := range a.terms {
+		if t.kind == content && !t.context && !t.glyph && al.exchanged(a, b, i) > 0 {
+			return true
+		}
 	}
 	if startsWithPlace(a) || startsWithPlace(b) {
 		return false
@@ -867,6 +1100,94 @@ func (al *alignment) modifiersMoved(a, b *claim) bool {
 		}
 	}
 	return false
+}
+
+// namesExchanged reports whether two names have taken each other's place: "X sold its plant to Y" and "Y sold its plant to X". Around "and" they
+// may.
+func (al *alignment) namesExchanged(a, b *claim) bool {
+	type places struct{ inA, inB string }
+	var names []places
+	for i, t := range a.terms {
+		p, ok := al.indexA[i]
+		if !ok || t.context || al.pairs[p].b.context || !t.name && !al.pairs[p].b.name && !t.glyph {
+			continue
+		}
+		j := slices.IndexFunc(b.terms, func(u term) bool { return u.start == al.pairs[p].b.start })
+		if at := (places{a.place(i), b.place(j)}); !t.glyph || at.inA != "" && at.inB != "" {
+			names = append(names, at)
+		}
+	}
+	for i, x := range names {
+		for _, y := range names[:i] {
+			if x.inA != x.inB && x.inA == y.inB && x.inB == y.inA && !pairing[x.inA] && !pairing[x.inB] {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// charactersMoved reports whether characters of a text without particles stand in another order: in Chinese the order alone says who does it.
+func (al *alignment) charactersMoved(a, b *claim) bool {
+	if !a.has(func(t term) bool { return t.glyph }) || hasKana(a.text) || hasKana(b.text) {
+		return false
+	}
+	last := -1
+	for _, p := range al.pairs { // of equal words, in the order of a
+		if !p.a.glyph || !p.b.glyph || p.a.context || p.b.context || p.a.stem != p.b.stem {
+			continue
+		}
+		if p.b.start < last {
+			return true
+		}
+		last = p.b.start
+	}
+	return false
+}
+
+func hasKana(s string) bool {
+	return strings.ContainsFunc(s, func(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Katakana) })
+}
+
+var pairing = wordSet("and or und oder et ou y e o")
+
+// anyArticle reports an article of any language that the lexicon has.
+func anyArticle(t term) bool { return articleWords[t.low] || foreignArticles[t.low] }
+
+var foreignArticles = wordSet("der die das den dem des ein eine einen einem einer eines le la les l un une el los las una il lo i gli o os as um uma het een")
+
+// particles of Japanese say who does it and to whom. "は" and "が" both may stand after who does it.
+var particles = map[string]string{"は": "は", "が": "は", "を": "を", "に": "に", "へ": "へ", "の": "の"}
+
+// place is what ties the name at term i to the words before or after it: the preposition before it, "'s", or the particle after the characters
+// that it is one of; "" for none.
+func (c *claim) place(i int) string {
+	if c.terms[i].glyph {
+		last := c.terms[i]
+		for _, t := range c.terms[i+1:] {
+			if !t.glyph || t.start != last.end {
+				break
+			}
+			last = t
+		}
+		_, n := utf8.DecodeRuneInString(c.text[last.end:])
+		return particles[c.text[last.end:last.end+n]]
+	}
+	own := ""
+	if possessive(c.terms[i]) {
+		own = "'s"
+	}
+	for k := i - 1; k >= 0; k-- {
+		t := c.terms[k]
+		if t.kind == content || anyArticle(t) {
+			continue
+		}
+		if t.kind == function && !beForms[t.low] {
+			return t.low + own
+		}
+		break
+	}
+	return own
 }
 
 // words counts the pairs that are no names: a place may stand anywhere.
@@ -938,10 +1259,11 @@ func differences(a, b *claim) difference {
 // figures pairs the quantities: equal ones first, then those of one kind in order.
 func (d *difference) figures(a, b *claim) {
 	usedA, usedB := make([]bool, len(a.quantities)), make([]bool, len(b.quantities))
+	ruled := func() bool { return a.has(term.rules) && b.has(term.rules) }
 	take := func(want measure.Relation) {
 		for i, x := range a.quantities {
 			for j, y := range b.quantities {
-				if usedA[i] || usedB[j] || measure.Compare(x, y) != want || !countSame(a, x, b, y) {
+				if usedA[i] || usedB[j] || relate(x, y, ruled) != want || !countSame(a, x, b, y) {
 					continue
 				}
 				usedA[i], usedB[j] = true, true
@@ -967,6 +1289,8 @@ func (d *difference) figures(a, b *claim) {
 	take(measure.Same)
 	take(measure.Close)
 	take(measure.Apart)
+	d.wholes(a, b, usedB)
+	d.wholes(b, a, usedA)
 	for i, x := range a.quantities {
 		if !usedA[i] && inContext(x, b) {
 			usedA[i] = true
@@ -987,6 +1311,59 @@ func (d *difference) figures(a, b *claim) {
 			scoped(y)
 		}
 	}
+}
+
+// relate compares two quantities. Bounds that rules set are exact: what holds "for firms with more than 50 workers" is not what holds for
+// those "with more than 15".
+func relate(x, y measure.Quantity, ruled func() bool) measure.Relation {
+	r := measure.Compare(x, y)
+	if r == measure.Close && x.AtLeast == y.AtLeast && x.AtMost == y.AtMost && (x.AtLeast || x.AtMost) && ruled() {
+		x.AtLeast, x.AtMost, y.AtLeast, y.AtMost = false, false, false, false
+		return measure.Compare(x, y)
+	}
+	return r
+}
+
+func (t term) rules() bool { return !t.context && words().is("rule", t.low, t.stem) }
+
+// wholes sets the whole of something in one claim against the share of it that the other has: "all the costs" and "60 percent of the costs".
+func (d *difference) wholes(all, part *claim, used []bool) {
+	if slices.ContainsFunc(all.quantities, func(q measure.Quantity) bool { return q.Family == "ratio" }) {
+		return
+	}
+	for j, y := range part.quantities {
+		if used[j] || y.Family != "ratio" || y.AtLeast || y.Hi > 0.99 {
+			continue
+		}
+		of, ok := part.after(y.End)
+		if !ok {
+			continue
+		}
+		for _, t := range all.terms {
+			if t.context || !words().is("whole", t.low, t.stem) {
+				continue
+			}
+			if n, ok := all.after(t.end); ok && (n.stem == of.stem || synonyms(n, of)) {
+				used[j] = true
+				d.apart = append(d.apart, fmt.Sprintf("%s %s and %s", t.raw, n.raw, part.text[y.Start:y.End]))
+				return
+			}
+		}
+	}
+}
+
+// after is the next word of content after byte i, with nothing but small words before it.
+func (c *claim) after(i int) (term, bool) {
+	for _, t := range c.terms {
+		switch {
+		case t.start < i || t.kind == function:
+		case t.kind == content:
+			return t, true
+		default:
+			return term{}, false
+		}
+	}
+	return term{}, false
 }
 
 // inContext reports whether the sentence before a claim has a quantity.

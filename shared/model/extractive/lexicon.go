@@ -210,12 +210,12 @@ func undouble(w string) string {
 var derived = map[string]bool{"": true, "e": true, "s": true, "al": true, "ion": true, "tion": true, "ation": true, "ment": true, "ance": true, "ence": true, "y": true, "ly": true,
 	"é": true, "ée": true, "és": true, "ées": true, "a": true, "o": true, "os": true, "as": true, "n": true, "en": true, "es": true, "t": true, "te": true}
 
-// kin reports whether one stem is the other with an ending of derived.
+// kin reports whether one stem is the other with an ending of derived, or the German participle of its past ("kaufte" and "gekauft").
 func kin(a, b string) bool {
 	if len(a) > len(b) {
 		a, b = b, a
 	}
-	if a == b {
+	if a == b || len(a) >= 4 && a[len(a)-1] == 't' && len(b) == len(a)+2 && b[:2] == "ge" && b[2:] == a {
 		return true
 	}
 	rest, ok := strings.CutPrefix(b, a)

@@ -175,6 +175,49 @@ func mutations(s string) []string {
 	return out
 }
 
+// TestTwoInEachOthersPlaceAreNoDuplicate: the words are the same, and who does it to whom is not.
+func TestTwoInEachOthersPlaceAreNoDuplicate(t *testing.T) {
+	t.Parallel()
+	for _, c := range [][2]string{
+		{"Rask beat Orlin in the final of the 2021 cup.", "In the final of the 2021 cup Orlin beat Rask."},
+		{"In the test the red pump outlasted the blue pump.", "The blue pump outlasted the red pump in the test."},
+		{"Rents in Harlow are twice as high as in Denby.", "Rents in Denby are twice as high as in Harlow."},
+		{"In 2021, Ardo sold its chip factory for 2 billion dollars to Quillon.", "In 2021, Quillon sold its chip factory for 2 billion dollars to Ardo."},
+		{"Ardo's board approved the merger with Quillon.", "Quillon's board approved the merger with Ardo."},
+		{"The board of Ardo rejected the merger with Quillon.", "The board of Quillon rejected the merger with Ardo."},
+		{"The purchase of Oster by Brandt was completed in April 2024.", "The purchase of Brandt by Oster was completed in April 2024."},
+		{"Brandt will not close the Oster plant in Lund.", "Oster will not close the Brandt plant in Lund."},
+		{"Norland lent Sudland 4 billion crowns in 2023.", "Sudland lent Norland 4 billion crowns in 2023."},
+		{"Norland liefert seit 2020 Gas nach Sudland.", "Sudland liefert seit 2020 Gas nach Norland."},
+		{"Brandt kaufte Oster im Jahr 2023.", "Oster kaufte Brandt im Jahr 2023."},
+		{"Im Jahr 2023 verklagte Brandt die Firma Oster.", "Im Jahr 2023 verklagte Oster die Firma Brandt."},
+		{"Brandt demandó a Oster en 2023.", "Oster demandó a Brandt en 2023."},
+		{"En 2023 Brandt compró Oster.", "En 2023 Oster compró Brandt."},
+		{"Brandt a racheté Oster en 2023.", "Oster a racheté Brandt en 2023."},
+		{"Brandt ha accusato Oster di frode nel 2023.", "Oster ha accusato Brandt di frode nel 2023."},
+		{"ブラントは2023年にオスターを買収した。", "オスターは2023年にブラントを買収した。"},
+		{"安达公司于2023年收购了博伦公司。", "博伦公司于2023年收购了安达公司。"},
+		{"中国向俄罗斯出口天然气。", "俄罗斯向中国出口天然气。"},
+		{"Die Stadt Rask verklagt das Land Norland.", "Das Land Norland verklagt die Stadt Rask."},
+	} {
+		for _, order := range [][2]string{c, {c[1], c[0]}} {
+			got, why := judge(order[0], order[1])
+			require.NotEqual(t, model.Duplicate, got, "%s\n%s\n%s", order[0], order[1], why)
+		}
+	}
+	for _, c := range [][2]string{
+		{"The average temperature in Rask in July is 19 °C.", "The average temperature in July in Rask is 19 °C."},
+		{"The cable between Ilva and Nord is 580 kilometres long.", "The cable between Nord and Ilva is 580 kilometres long."},
+		{"Brandt bought Oster in 2023.", "Oster was bought by Brandt in 2023."},
+		{"In Rask, Orlin opened a museum in 2021.", "Orlin opened a museum in Rask in 2021."},
+		{"2023年，安达公司收购了博伦公司。", "安达公司于2023年收购了博伦公司。"},
+		{"The boy cut the grass by the road with a scythe in 1990.", "In 1990 the boy cut the grass by the road with a scythe."},
+	} {
+		got, why := judge(c[0], c[1])
+		require.Equal(t, model.Duplicate, got, "%s\n%s\n%s", c[0], c[1], why)
+	}
+}
+
 func TestContradictionDoesNotDependOnTheOrder(t *testing.T) {
 	t.Parallel()
 	for _, pairs := range topics(t) {
@@ -196,11 +239,22 @@ func TestTheSameIsWhatJudgeCallsADuplicate(t *testing.T) {
 	}
 }
 
+// later are the topics that were written when the floor had been set: their pairs must reach it too.
+var later = []string{"astronomy", "health-guideline", "labour-law", "transfers-and-mergers", "housing", "ports-and-breaches"}
+
 func TestFloorNominates(t *testing.T) {
 	t.Parallel()
 	var all []labelled
-	for _, pairs := range topics(t) {
-		all = append(all, pairs...)
+	for topic, pairs := range topics(t) {
+		if !slices.Contains(later, topic) {
+			all = append(all, pairs...)
+			continue
+		}
+		for _, p := range pairs {
+			if p.Relation != model.Distinct {
+				require.GreaterOrEqual(t, cosine(vectorOf(p.Elder), vectorOf(p.Newer)), Floor, "%s: %q, %q", topic, p.Elder, p.Newer)
+			}
+		}
 	}
 	found, related, lowest := 0, 0, 1.0
 	for _, p := range all {

@@ -17,6 +17,7 @@ type Quantity struct {
 	AtLeast    bool    // "at least", "more than": Lo is a lower bound
 	AtMost     bool    // "at most", "less than": Hi is an upper bound
 	Scope      bool    // says for which cases the sentence holds ("under 40", "at 25 °C"), rather than what holds
+	part       bool    // a fraction that no written percentage is equal to ("two thirds")
 	grain      float64 // what one step of the last written digit is worth, in the base unit
 }
 
@@ -50,6 +51,18 @@ func Compare(a, b Quantity) Relation {
 			return Same
 		}
 		return Close
+	}
+	if a.part != b.part && a.Family == "ratio" {
+		written := b.grain
+		if b.part {
+			written = a.grain
+		}
+		switch { // "two thirds" and "67 percent", but not "70 percent"
+		case bounds && gap <= math.Min(written, 0.01)/2*(1+1e-9):
+			return Same
+		case gap <= 0.01:
+			return Close
+		}
 	}
 	approx := a.Approx || b.Approx
 	step := math.Max(a.grain, b.grain) / 2

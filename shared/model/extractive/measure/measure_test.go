@@ -80,6 +80,7 @@ func TestFindReadsQuantities(t *testing.T) {
 		{"高さは333メートルである。", []string{"333 = 333 count"}},
 		{"In phase 3 the COVID-19 vaccine of Version 4.2 ran on Falcon 9.", []string{}},
 		{"a 3D model of the 21st century", []string{}},
+		{"Según el ministerio, la ley afecta a 2,5 millones de personas.", []string{"2,5 millones = 2.5e+06 count"}},
 		{"one of the tests", []string{}},
 		{"", []string{}},
 	}
@@ -133,6 +134,10 @@ func TestCompareAllowsForUnitsAndRounding(t *testing.T) {
 		{"about 1.2 million", "1,203,000", Same},
 		{"roughly 15,000", "14,870", Same},
 		{"about a third of them", "33 percent", Same},
+		{"two thirds of them", "67 percent", Same},
+		{"two thirds of them", "66 percent", Close},
+		{"two thirds of them", "70 percent", Apart},
+		{"half of them", "51 percent", Apart},
 		{"34 percent", "34.2 percent", Close},
 		{"between 20 and 30 hours", "25 hours", Close},
 		{"at least 8 hours", "10 hours", Close},

@@ -47,6 +47,7 @@ type magnitude struct {
 	v, grain float64
 	scale    float64 // of a scale word, 1 if there is none
 	ratio    bool    // a fraction or "n in m"
+	part     bool    // of thirds or sixths
 	next     int     // token after it
 }
 
@@ -61,7 +62,7 @@ func (p *parser) quantity(i int) int {
 	if !ok || p.named(j, first.next) {
 		return i
 	}
-	q := Quantity{Lo: first.v, Hi: first.v, grain: first.grain, Family: Count}
+	q := Quantity{Lo: first.v, Hi: first.v, grain: first.grain, Family: Count, part: first.part}
 	u, next, found := p.unit(first.next)
 	if !found {
 		next = first.next
@@ -206,6 +207,7 @@ func (p *parser) magnitude(j int, money bool) (magnitude, bool) {
 		m.v, m.grain, m.next = v, grain, j+1
 	case articles[t.low] && fractions[p.at(j+1).low] != 0 && of[p.at(j+2).low]:
 		m.v, m.grain, m.ratio, m.next = fractions[p.at(j+1).low], 0.01, true, j+2
+		m.part = recurring(m.v)
 		return m, true
 	case t.low == "half" && (of[p.at(j+1).low] || articles[p.at(j+1).low]) || (t.low == "half" && (p.at(j-1).low == "by" || p.at(j-1).low == "than")):
 		m.v, m.grain, m.ratio, m.next = 0.5, 0.01, true, j+1
@@ -224,6 +226,7 @@ func (p *parser) magnitude(j int, money bool) (magnitude, bool) {
 	}
 	if n := p.at(m.next).low; fractions[n] != 0 && n != "half" && m.v < 20 && (n != "quarter" && n != "quarters" || of[p.at(m.next+1).low]) {
 		m.v, m.grain, m.ratio, m.next = m.v*fractions[n], 0.01, true, m.next+1
+		m.part = recurring(m.v)
 		return m, true
 	}
 	if v, next, ok := p.share(m.next); ok && v > m.v {
@@ -242,6 +245,9 @@ func (p *parser) magnitude(j int, money bool) (magnitude, bool) {
 	m.v, m.grain = sign*m.v*m.scale, m.grain*m.scale
 	return m, true
 }
+
+// recurring reports whether a fraction has no end as a decimal number.
+func recurring(v float64) bool { return math.Abs(v*1000-math.Round(v*1000)) > 1e-6 }
 
 // share reads the "in four" of "one in four" and the "out of 5" of "3 out of 5".
 func (p *parser) share(j int) (v float64, next int, ok bool) {

@@ -106,7 +106,7 @@ var (
 	yearFollowers = set("um auf zu mit du des par pour por con su per") // "stiegen 2022 um 3 Prozent"
 
 	continentalWords = set("der die das und ist nicht ein eine mit von für den dem auf bei wurde le les des est une dans pour sur avec du el los las una por con para del il gli che della di nel een het van " +
-		"og er på och är não uma em")
+		"og er på och är não uma em según selon laut")
 	englishWords = set("the of and is was in to a for with by on at are were has have that from")
 )
 
