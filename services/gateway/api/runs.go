@@ -108,9 +108,14 @@ func (s *Server) runAnswer(ctx context.Context, thread, run string, projected bo
 
 // putMetadata adds to runs what their providers said about them.
 func (s *Server) putMetadata(ctx context.Context, content func(context.Context, event.Blob) []byte, runs ...*Run) error {
-	ids := make([]string, len(runs))
-	for i, r := range runs {
-		ids[i] = r.ID
+	var ids []string
+	for _, r := range runs {
+		if r.Status == "completed" { // before, there is none to be looked for
+			ids = append(ids, r.ID)
+		}
+	}
+	if len(ids) == 0 {
+		return nil
 	}
 	metadata, err := s.Projection.Metadata(ctx, ids)
 	if err != nil {

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -75,30 +76,47 @@ func (s *Server) openSSE(ctx huma.Context) (*sse, context.Context, context.Cance
 	return &sse{w: w, control: http.NewResponseController(w), ended: live.Done()}, live, cancel
 }
 
-// event sends one event. Data must not hold a line break; JSON as encoded here does not.
+// event sends one event.
 func (c *sse) event(id, name string, data []byte) error {
-	var b strings.Builder
-	if id != "" {
-		fmt.Fprintf(&b, "id: %s\n", id)
-	}
-	fmt.Fprintf(&b, "event: %s\n", name)
-	for line := range strings.SplitSeq(string(data), "\n") {
-		fmt.Fprintf(&b, "data: %s\n", strings.TrimSuffix(line, "\r"))
-	}
-	b.WriteString("\n")
-	return c.send(b.String())
-}
-
-func (c *sse) comment(text string) error { return c.send(": " + text + "\n\n") }
-
-func (c *sse) send(text string) error {
-	if err := c.control.SetWriteDeadline(time.Now().Add(writeDeadline)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-		return err
-	}
-	if _, err := c.w.Write([]byte(text)); err != nil {
+	if err := c.put(frame(id, name, data)); err != nil {
 		return err
 	}
 	return c.control.Flush()
+}
+
+func (c *sse) comment(text string) error {
+	if err := c.put([]byte(": " + text + "\n\n")); err != nil {
+		return err
+	}
+	return c.control.Flush()
+}
+
+// put writes what may stay here until the next Flush.
+func (c *sse) put(text []byte) error {
+	if err := c.control.SetWriteDeadline(time.Now().Add(writeDeadline)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+		return err
+	}
+	_, err := c.w.Write(text)
+	return err
+}
+
+// frame is one event as it is sent. A line break in data, which JSON as encoded here has not but others' may, begins another line of data: a line of SSE ends
+// with any of LF, CR and both, and to JSON they are alike.
+func frame(id, name string, data []byte) []byte {
+	b := make([]byte, 0, len("id: \nevent: \ndata: \n\n")+len(id)+len(name)+len(data))
+	if id != "" {
+		b = fmt.Appendf(b, "id: %s\n", id)
+	}
+	b = fmt.Appendf(b, "event: %s\n", name)
+	if bytes.IndexByte(data, '\r') >= 0 {
+		data = bytes.ReplaceAll(bytes.ReplaceAll(data, []byte("\r\n"), []byte("\n")), []byte("\r"), []byte("\n"))
+	}
+	for line := range bytes.SplitSeq(data, []byte("\n")) {
+		b = append(b, "data: "...)
+		b = append(b, line...)
+		b = append(b, '\n')
+	}
+	return append(b, '\n')
 }
 
 // watchEvents streams the notebook's events: from behind Last-Event-ID, or from now on.
@@ -158,13 +176,13 @@ func (s *Server) sendEvents(ctx context.Context, to *sse, thread string, last ui
 	comments := time.NewTicker(s.options.CommentEvery)
 	defer comments.Stop()
 	for {
-		changed := s.Projection.Changed() // taken before the look, so that nothing is missed between
+		changed, position := s.Projection.Changed(), s.Projection.Position() // taken before the look, so that nothing is missed between
 		events, err := s.Projection.Events(ctx, thread, last, eventPage)
 		if err != nil {
 			return err
 		}
 		for _, e := range events {
-			if err := to.event(strconv.FormatUint(e.Seq, 10), nameOf(e.Type), e.Body); err != nil {
+			if err := to.put(frame(strconv.FormatUint(e.Seq, 10), nameOf(e.Type), e.Body)); err != nil {
 				return err
 			}
 			last = e.Seq
@@ -172,6 +190,12 @@ func (s *Server) sendEvents(ctx context.Context, to *sse, thread string, last ui
 		if len(events) == eventPage {
 			continue
 		}
+		if len(events) > 0 {
+			if err := to.control.Flush(); err != nil {
+				return err
+			}
+		}
+		last = max(last, position) // what others did is behind this watcher, too
 		select {
 		case <-to.ended:
 			return nil

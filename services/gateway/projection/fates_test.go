@@ -11,6 +11,7 @@ import (
 	"github.com/stretchr/testify/require"
 
 	"github.com/factstream/factstream/services/gateway/gatewaytest"
+	"github.com/factstream/factstream/services/gateway/projection"
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/notebook"
 	"github.com/factstream/factstream/shared/service"
@@ -40,6 +41,10 @@ func TestRandomFatesGiveTheFileOfAFreshRebuild(t *testing.T) {
 			fresh, _ := open(t, s, freshPath)
 			caughtUp(t, s, fresh, freshPath)
 			same(t, dump(t, freshPath), dump(t, alongPath))
+			inMemory := listings(t, along, fate.last)
+			closed()
+			along, _ = open(t, s, alongPath) // which has nothing in memory yet
+			require.Equal(t, listings(t, along, fate.last), inMemory)
 			for _, kind := range []string{"facts.distilled", "contradictions.found", "brief.written", "thread.settled", "stage.retried", "run.failed", "thread.deleted"} {
 				require.Positive(t, fate.kinds[kind], "the story is worth telling: %v", fate.kinds)
 			}
@@ -47,11 +52,24 @@ func TestRandomFatesGiveTheFileOfAFreshRebuild(t *testing.T) {
 	}
 }
 
+// listings is what those are told who saw everything up to each sequence, of all and of some threads.
+func listings(t testing.TB, p *projection.Projection, last uint64) (all [][]projection.RawEvent) {
+	for after := range last + 2 {
+		for _, thread := range []string{"", "t0", "t3", "t7"} {
+			events, err := p.Events(t.Context(), thread, after, 20)
+			require.NoError(t, err)
+			all = append(all, events)
+		}
+	}
+	return all
+}
+
 type fate struct {
 	t     *testing.T
 	s     *service.Service
 	r     *rand.Rand
 	kinds map[string]int
+	last  uint64
 }
 
 // step does something that may or may not be possible now.
@@ -68,6 +86,7 @@ func (f *fate) step(i int) {
 	for _, e := range appended.Events {
 		f.kinds[e.Kind()]++
 	}
+	f.last = max(f.last, appended.Seq)
 }
 
 func (f *fate) command(i int, t *notebook.Thread) notebook.Command {

@@ -52,6 +52,9 @@ const (
 	// checkpointPages is after how many pages (of 4 KiB) the log is written into the file, which waits for the disk twice. Four times SQLite's own
 	// number, for the sake of a rebuild; the log never gets much longer than that.
 	checkpointPages = 4000
+	// readerStatements is how many statements each connection for reading keeps parsed: all that there are, since parsing one takes longer than most
+	// take to find their rows.
+	readerStatements = 32
 )
 
 func openWriter(ctx context.Context, path string) (*sql.DB, error) {
@@ -77,7 +80,7 @@ func openWriter(ctx context.Context, path string) (*sql.DB, error) {
 }
 
 func openReaders(ctx context.Context, path string, n int) (*sql.DB, error) {
-	db, err := sql.Open("sqlite3", dsn(path, "mode=ro&_query_only=1&_busy_timeout=10000"))
+	db, err := sql.Open("sqlite3", dsn(path, fmt.Sprintf("mode=ro&_query_only=1&_busy_timeout=10000&_stmt_cache_size=%d", readerStatements)))
 	if err != nil {
 		return nil, fmt.Errorf("open %s for reading: %w", path, err)
 	}

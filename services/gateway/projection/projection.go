@@ -43,6 +43,7 @@ type Projection struct {
 	projector *projector.Projector
 	unfetched chan struct{} // a batch brought a text by reference
 	begins    uint64        // first sequence of a restored stream
+	newest    *window
 
 	mu       sync.RWMutex
 	notebook *notebook.Notebook
@@ -86,6 +87,7 @@ func Open(ctx context.Context, cfg Config) (*Projection, error) {
 		unlock()
 		return nil, err
 	}
+	p.newest = newWindow(cursor.seq)
 	p.projector = projector.New(cfg.JS, projector.Config{
 		Stream: topology.Notebook, From: cursor.seq, Created: cursor.created, Handler: p.apply, Logger: cfg.Log,
 	})
@@ -193,6 +195,9 @@ func (p *Projection) apply(ctx context.Context, messages []notebook.Message) err
 	}
 	if err := pointWritten.Hit(ctx); err != nil {
 		return err
+	}
+	for part := range batch.parts {
+		p.newest.take(part)
 	}
 	p.mu.Lock()
 	p.trouble = nil

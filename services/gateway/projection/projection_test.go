@@ -207,6 +207,7 @@ func TestTheFileIsThatOfAFreshRebuild(t *testing.T) {
 	publish(t, s, "ext.note.two.0.0", `{"mine": true}`)
 	publish(t, s, "run.exploded.two.r3.0", `{"id":"e1","type":"factstream.run.exploded.v1","thread":"two","n":0,"data":{}}`)
 	publish(t, s, "run.failed.two.r3.0", `not an event`)
+	publish(t, s, "ext.empty.two.0.0", ``)
 
 	create(t, s, "gone")
 	request(t, s, "gone", "r4", "")
@@ -359,6 +360,36 @@ func TestWhatCannotBeAppliedIsKeptAndPassedOver(t *testing.T) {
 	require.NoError(t, err)
 	for seq, want := range map[uint64]bool{bad: false, wrong: false, newer: true, others: true} {
 		require.Equal(t, want, slices.ContainsFunc(raw, func(e projection.RawEvent) bool { return e.Seq == seq }), seq)
+	}
+}
+
+// Nothing that parses as an event may keep the file from going on.
+func TestEventsThatSayNoTimeAreWritten(t *testing.T) {
+	t.Parallel()
+	s := servicetest.NewBus(t).Open("gateway")
+	servicetest.Run(t, s)
+	path := filepath.Join(t.TempDir(), "notebook.db")
+	p, _ := open(t, s, path)
+	said := func(subject, run, data string) {
+		tokens := strings.Split(subject, ".")
+		publish(t, s, subject, fmt.Sprintf(`{"id":"id-%s","type":"factstream.%s.%s.v1","thread":"one","run":"%s","n":%s,"data":%s}`,
+			subject, tokens[0], tokens[1], run, tokens[4], data))
+	}
+	said("thread.created.one.0.0", "", `{"question":"Why?"}`)
+	said("question.asked.one.q1.0", "", `{"text":"Why not?"}`)
+	said("run.requested.one.r1.0", "r1", `{"text":"Why?","cycle":1}`)
+	said("attempt.started.one.r1.1", "r1", `{}`)
+	said("run.completed.one.r1.1", "r1", `{"attempt":1}`)
+	said("facts.distilled.one.r1.1", "r1", `{"facts":[{"id":"f1","statement":"A."},{"id":"f2","statement":"B."}]}`)
+	said("contradictions.found.one.r1.1", "r1", `{"verdicts":[{"pair":"p1","elder":"f1","newer":"f2"}]}`)
+	said("brief.written.one.1.1", "", `{"engine":"x"}`)
+	said("coverage.mapped.one.1.1", "", `{"engine":"x"}`)
+	caughtUp(t, s, p, path)
+	db, err := sql.Open("sqlite3", "file:"+path+"?mode=ro")
+	require.NoError(t, err)
+	defer db.Close() //nolint:errcheck // only read
+	for table, rows := range map[string]string{"questions": "2", "runs": "1", "attempts": "1", "facts": "2", "pairs": "1", "briefs": "1", "coverage": "1"} {
+		require.Equal(t, []string{rows}, column(t, db, `SELECT count(*) FROM `+table), table)
 	}
 }
 

@@ -17,14 +17,29 @@ type RawEvent struct {
 	Seq    uint64
 	Type   string
 	Thread string
-	Body   []byte
+	Body   []byte // must not be changed: others read the same
 }
 
 // Events lists up to limit messages with sequences above after, in order; of one thread, or of all when thread is empty. Those that are no event of
-// the notebook are left out; those of a type that this version does not know are not, since who reads them may.
-func (p *Projection) Events(ctx context.Context, thread string, after uint64, limit int) (events []RawEvent, err error) {
-	rows, err := p.readers.QueryContext(ctx, `SELECT seq, type, thread, body FROM events
-		WHERE seq > ?1 AND (?2 = '' OR thread = ?2) AND (problem IS NULL OR unknown) ORDER BY seq LIMIT ?3`, after, thread, limit)
+// the notebook are left out; those of a type that this version does not know are not, since who reads them may. When there are fewer than limit, all is
+// listed that was there at the Position of before the call: who watches goes on behind that, and not behind the last event of a quiet thread, so as to
+// find what comes next in memory.
+func (p *Projection) Events(ctx context.Context, thread string, after uint64, limit int) ([]RawEvent, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("read events after %d: %w", after, err)
+	}
+	if events, here := p.newest.after(thread, after, limit); here {
+		return events, nil
+	}
+	return p.eventsInFile(ctx, thread, after, limit)
+}
+
+func (p *Projection) eventsInFile(ctx context.Context, thread string, after uint64, limit int) (events []RawEvent, err error) {
+	query, args := `SELECT seq, type, thread, body FROM events WHERE seq > ? AND (problem IS NULL OR unknown)`, []any{after}
+	if thread != "" { // a condition of its own, for the index by thread
+		query, args = query+` AND thread = ?`, append(args, thread)
+	}
+	rows, err := p.readers.QueryContext(ctx, query+` ORDER BY seq LIMIT ?`, append(args, limit)...)
 	if err != nil {
 		return nil, fmt.Errorf("read events after %d: %w", after, err)
 	}

@@ -15,6 +15,8 @@ import (
 // batch is what one batch of messages changes in the file, in order.
 type batch struct {
 	changes   []change
+	events    []RawEvent // those that are left of what came, and that Events shows
+	purges    []purge
 	last      uint64 // sequence of the last message
 	unfetched bool   // a text came by reference
 }
@@ -72,8 +74,19 @@ func (b *batch) raw(m notebook.Message, e event.Event, thread, problem string) {
 	if m.Original != m.Seq {
 		original = orNull(m.Original)
 	}
+	unknown := problem != "" && notebook.UnknownType(e)
 	b.add(insertEvent, m.Seq, original, m.Subject, e.ID, e.Type, moment(e.Time), stored(m.Time), thread, e.Cause,
-		orNull(m.Header.Get("traceparent")), orNull(problem), problem != "" && notebook.UnknownType(e), m.Data)
+		orNull(m.Header.Get("traceparent")), orNull(problem), unknown, m.Data)
+	if problem == "" || unknown { // as the query of eventsInFile
+		b.events = append(b.events, RawEvent{Seq: m.Seq, Type: e.Type, Thread: thread, Body: m.Data})
+	}
+}
+
+// purge deletes the events of a thread before its tombstone.
+func (b *batch) purge(d purge) {
+	b.add(`DELETE FROM events WHERE thread = ? AND seq < ?`, d.thread, d.before)
+	b.events = slices.DeleteFunc(b.events, d.covers)
+	b.purges = append(b.purges, d)
 }
 
 // storedLayout has always nine decimals: the texts of two times compare as the times do.
@@ -102,15 +115,15 @@ func (b *batch) once(e event.Event) {
 		b.add(`INSERT OR REPLACE INTO briefs (thread, cycle, closing, run_count, findings, disputed, gaps, relationships, dropped_sentences,
 			markdown, engine, model, created_at, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 			e.Thread, e.Entity, e.N, d.RunCount, list(d.Findings), list(d.Disputed), list(d.Gaps), list(d.Relationships), d.DroppedSentences,
-			d.Markdown, d.Engine, d.Model, moment(e.Time), e.Seq)
+			d.Markdown, d.Engine, d.Model, when(e.Time), e.Seq)
 	case event.CoverageMapped:
 		b.add(`INSERT OR REPLACE INTO coverage (thread, cycle, closing, topics, engine, model, created_at, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			e.Thread, e.Entity, e.N, list(d.Topics), d.Engine, d.Model, moment(e.Time), e.Seq)
+			e.Thread, e.Entity, e.N, list(d.Topics), d.Engine, d.Model, when(e.Time), e.Seq)
 	case event.ThreadDeleted:
 		for _, table := range []string{"runs", "attempts", "reports", "pages", "questions", "facts", "support", "pairs", "links", "briefs", "coverage"} {
 			b.add(`DELETE FROM `+table+` WHERE thread = ?`, e.Thread)
 		}
-		b.add(`DELETE FROM events WHERE thread = ? AND seq < ?`, e.Thread, e.Seq)
+		b.purge(purge{thread: e.Thread, before: e.Seq})
 		b.add(`INSERT OR REPLACE INTO threads (id, deleted, spent, reserved, dollars, position) VALUES (?, 1, ?, 0, ?, ?)`, e.Thread, d.Spent, d.Dollars, e.Seq)
 	}
 }
@@ -259,18 +272,18 @@ func (b *batch) runRow(t *notebook.Thread, r *notebook.Run) {
 		unresolved_markers, usage, deleted, seq)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		r.ID, t.ID, q.Question, q.Text, q.RunKind, r.Status, q.Provider, q.Mode, q.Depth, q.Cycle, q.Nocache, q.Replay, q.Cost, cost, dollars,
-		moment(r.At), moment(r.Ended), code, detail, retryable, r.Gen, r.Open, distilled, judged, engine, leftOut,
+		when(r.At), moment(r.Ended), code, detail, retryable, r.Gen, r.Open, distilled, judged, engine, leftOut,
 		unresolved, usage, r.Deleted, r.Seq)
 	for _, a := range r.Attempts {
 		b.add(`INSERT OR REPLACE INTO attempts (run, n, thread, started_at, ended_at, code, detail, retry_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-			r.ID, a.N, t.ID, moment(a.Started), moment(a.Ended), a.Code, a.Detail, moment(a.RetryAt))
+			r.ID, a.N, t.ID, when(a.Started), moment(a.Ended), a.Code, a.Detail, moment(a.RetryAt))
 	}
 }
 
 func (b *batch) questionRow(t *notebook.Thread, q *notebook.Question) {
 	b.add(`INSERT OR REPLACE INTO questions (id, thread, text, origin, status, score, depth, parent_run, rank, asked_at, seq)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		q.ID, t.ID, q.Text, q.Origin, t.QuestionStatus(q), q.Score, q.Depth, q.ParentRun, q.Rank, moment(q.At), q.Seq)
+		q.ID, t.ID, q.Text, q.Origin, t.QuestionStatus(q), q.Score, q.Depth, q.ParentRun, q.Rank, when(q.At), q.Seq)
 }
 
 func (b *batch) factRow(t *notebook.Thread, f *notebook.Fact) {
@@ -283,7 +296,7 @@ func (b *batch) factRow(t *notebook.Thread, f *notebook.Fact) {
 		excerpt_end, excerpt, duplicate_of, removed, dismissed, pinned, edited, engine, replayed, created_at, seq)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		f.ID, t.ID, f.Run, f.Statement, f.Fingerprint, f.Confidence, list(f.Tags), source, url, title, published, start,
-		end, excerpt, f.Root, f.Removed, f.Dismissed, f.Pinned, f.Edited, f.Engine, f.Replayed, moment(f.At), f.Seq)
+		end, excerpt, f.Root, f.Removed, f.Dismissed, f.Pinned, f.Edited, f.Engine, f.Replayed, when(f.At), f.Seq)
 }
 
 func (b *batch) supportRows(t *notebook.Thread, fact, run string) {
@@ -311,7 +324,7 @@ func (b *batch) pairRow(t *notebook.Thread, p *notebook.Pair) {
 	b.add(`INSERT OR REPLACE INTO pairs (thread, id, elder, elder_thread, elder_fingerprint, newer, newer_fingerprint, relation, reason, similarity,
 		engine, run, judged_at, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		t.ID, p.Pair, p.Elder, p.ElderThread, p.ElderFingerprint, p.Newer, p.NewerFingerprint, p.Relation, p.Reason, p.Similarity,
-		p.Engine, p.Run, moment(p.At), p.Seq)
+		p.Engine, p.Run, when(p.At), p.Seq)
 }
 
 func excerptColumns(x *event.Excerpt) (start, end, text any) {
@@ -340,8 +353,11 @@ func moment(t time.Time) any {
 	if t.IsZero() {
 		return nil
 	}
-	return t.UTC().Format(time.RFC3339Nano)
+	return when(t)
 }
+
+// when is a time that every such row has. An event of another program may not say it; a null there would be refused, and that event block the file for ever.
+func when(t time.Time) string { return t.UTC().Format(time.RFC3339Nano) }
 
 // maybe is the value behind a pointer, as a column.
 func maybe[T any](p *T) any {
