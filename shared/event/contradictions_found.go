@@ -28,6 +28,7 @@ type Verdict struct {
 	NewerFingerprint string  `json:"newer_fingerprint"`
 	Relation         string  `json:"relation"`
 	Reason           string  `json:"reason,omitempty"`
+	Related          bool    `json:"related,omitempty"` // distinct, and yet of the same thing: one adds a detail to the other
 	Similarity       float64 `json:"similarity"` // cosine
 }
 

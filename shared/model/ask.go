@@ -68,9 +68,12 @@ func ask[T Task, R any](ctx context.Context, call Call, task T) (T, R, Outcome, 
 	if err != nil {
 		return task, reply, Outcome{Drops: Drops{}}, fmt.Errorf("%s: %w", task.Step(), err)
 	}
+	out := Outcome{Engine: info.Engine, Model: info.ChatModel, Digest: info.ChatDigest, Drops: Drops{}}
+	if direct, ok := call.Model.(Direct); ok && call.Replies == nil {
+		return askDirectly[T, R](ctx, call, direct, task, out)
+	}
 	req := task.Request()
 	req.Priority = call.Priority
-	out := Outcome{Engine: info.Engine, Model: info.ChatModel, Digest: info.ChatDigest, Drops: Drops{}}
 	for out.Tries = 1; ; out.Tries++ {
 		var record Record
 		record, err = call.keep(ctx, info, req, out.Tries)
@@ -88,6 +91,30 @@ func ask[T Task, R any](ctx context.Context, call Call, task T) (T, R, Outcome, 
 		}
 		req = again(task.Request(), call.Priority, err)
 	}
+}
+
+// askDirectly is ask for an engine in this process, whose replies are not kept. It has no language model that would do better when told
+// what was wrong, so it is asked once.
+func askDirectly[T Task, R any](ctx context.Context, call Call, model Direct, task T, out Outcome) (T, R, Outcome, error) {
+	var answer any
+	var marks Reply
+	var reply R
+	out.Tries = 1
+	err := call.turn(ctx, func(ctx context.Context) (err error) {
+		answer, marks, err = model.Answer(ctx, task)
+		return err
+	})
+	if err == nil {
+		var ok bool
+		if reply, ok = answer.(R); !ok {
+			err = fmt.Errorf("%w: %T, not %T", ErrSchema, answer, reply)
+		}
+	}
+	if err != nil {
+		return task, reply, out, fmt.Errorf("%s: %w", task.Step(), err)
+	}
+	out.Engine, out.Model, out.Digest, out.Duration = marks.Engine, marks.Model, marks.Digest, marks.Duration
+	return task, reply, out, nil
 }
 
 // with is the outcome of two calls that did one task together.
@@ -124,10 +151,7 @@ func again(req Request, priority Priority, err error) Request {
 // keep looks the reply up or asks for it.
 func (c Call) keep(ctx context.Context, info Info, req Request, try int) (Record, error) {
 	generate := func(ctx context.Context) (reply Reply, err error) {
-		if c.Turn == nil {
-			return c.Model.Generate(ctx, req)
-		}
-		err = c.Turn(ctx, c.Priority, func(ctx context.Context) error {
+		err = c.turn(ctx, func(ctx context.Context) error {
 			reply, err = c.Model.Generate(ctx, req)
 			return err
 		})
@@ -138,6 +162,14 @@ func (c Call) keep(ctx context.Context, info Info, req Request, try int) (Record
 		return Record{Reply: reply}, err
 	}
 	return c.Replies.Do(ctx, c.key(info, req.Task.Step(), try), req, generate)
+}
+
+// turn calls the model when it is the caller's turn.
+func (c Call) turn(ctx context.Context, fn func(context.Context) error) error {
+	if c.Turn == nil {
+		return fn(ctx)
+	}
+	return c.Turn(ctx, c.Priority, fn)
 }
 
 // key names the reply of a try. A second try always belongs to its trigger, also for pairs: else two bad replies about a pair would

@@ -175,6 +175,49 @@ func TestTheTurnIsTakenForCallsOnly(t *testing.T) {
 	require.ErrorIs(t, err, lost)
 }
 
+// direct answers by values what is scripted so, and in words everything.
+type direct struct {
+	*scripted
+	answer any
+}
+
+func (m direct) Answer(context.Context, Task) (any, Reply, error) {
+	return m.answer, Reply{Engine: "direct", Model: "m", Digest: "d1", Duration: time.Millisecond}, nil
+}
+
+func TestAnEngineOfThisProcessIsAskedByValues(t *testing.T) {
+	t.Parallel()
+	turns := 0
+	m := direct{&scripted{}, JudgeReply{Reason: "same figures", Relation: "duplicate"}}
+	call := Call{Model: m, Turn: func(ctx context.Context, _ Priority, fn func(context.Context) error) error {
+		turns++
+		return fn(ctx)
+	}}
+	v, err := Judge(t.Context(), call, pair)
+	require.NoError(t, err)
+	require.Equal(t, Verdict{Relation: Duplicate, Reason: "same figures", Outcome: Outcome{Engine: "direct", Model: "m", Digest: "d1", Drops: Drops{}, Tries: 1, Duration: time.Millisecond}}, v)
+	require.Equal(t, 1, turns, "in its turn")
+	require.Empty(t, m.asked)
+
+	m = direct{&scripted{}, JudgeReply{Relation: "same"}}
+	_, err = Judge(t.Context(), Call{Model: m}, pair)
+	require.ErrorIs(t, err, ErrSchema, "its answers are checked too")
+
+	m = direct{&scripted{}, BriefReply{}}
+	_, err = Judge(t.Context(), Call{Model: m}, pair)
+	require.ErrorIs(t, err, ErrSchema)
+	require.Contains(t, err.Error(), "model.BriefReply, not model.JudgeReply")
+}
+
+func TestWhereRepliesAreKeptTheyAreAskedForInWords(t *testing.T) {
+	t.Parallel()
+	m := direct{&scripted{answers: []any{distinct}}, JudgeReply{Relation: "duplicate"}}
+	v, err := Judge(t.Context(), Call{Model: m, Replies: shelf{}, Thread: "t", Trigger: "e"}, pair)
+	require.NoError(t, err)
+	require.Equal(t, Distinct, v.Relation)
+	require.Len(t, m.asked, 1)
+}
+
 func TestALongTaskIsHalved(t *testing.T) {
 	t.Parallel()
 	fact := func(statement string, n int) string {

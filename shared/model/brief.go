@@ -215,23 +215,25 @@ func (c *briefCheck) drop(cause string) {
 	c.dropped++
 }
 
-// say returns the text if it may stand and was not said before in the brief.
-func (c *briefCheck) say(text string) (string, bool) {
-	text, cause := sentence(text, maxStatement)
-	if cause == "" && c.said[same(text)] {
-		cause = DropDuplicate
+// say returns the text, and the form in which it is compared, if it may stand and was not said before in the brief.
+func (c *briefCheck) say(text string) (line, form string, ok bool) {
+	line, cause := sentence(text, maxStatement)
+	if cause == "" {
+		if form = same(line); c.said[form] {
+			cause = DropDuplicate
+		}
 	}
 	if cause != "" {
 		c.drop(cause)
-		return "", false
+		return "", "", false
 	}
-	return text, true
+	return line, form, true
 }
 
 func (c *briefCheck) cited(sentences []BriefSentence, needFact bool) []Cited {
 	var out []Cited
 	for _, s := range sentences {
-		text, ok := c.say(s.Text)
+		text, form, ok := c.say(s.Text)
 		if !ok {
 			continue
 		}
@@ -252,7 +254,7 @@ func (c *briefCheck) cited(sentences []BriefSentence, needFact bool) []Cited {
 			c.drop(DropDisputedFact)
 			continue
 		}
-		c.said[same(text)] = true
+		c.said[form] = true
 		out = append(out, Cited{Text: text, Facts: refs})
 	}
 	return out
@@ -265,7 +267,7 @@ func (c *briefCheck) disputes(sentences []BriefDisputeSentence, known []BriefDis
 	}
 	var out []Disputed
 	for _, s := range sentences {
-		text, ok := c.say(s.Text)
+		text, form, ok := c.say(s.Text)
 		if !ok {
 			continue
 		}
@@ -274,7 +276,7 @@ func (c *briefCheck) disputes(sentences []BriefDisputeSentence, known []BriefDis
 			c.drop(DropUnknownDispute)
 			continue
 		}
-		c.said[same(text)] = true
+		c.said[form] = true
 		out = append(out, Disputed{Text: text, Dispute: ref})
 	}
 	return out

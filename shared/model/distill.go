@@ -166,7 +166,8 @@ func (t DistillTask) Check(reply DistillReply) ([]Fact, Drops) {
 			drops.add(cause)
 			continue
 		}
-		if said[same(statement)] {
+		canonical := same(statement)
+		if said[canonical] {
 			drops.add(DropDuplicate)
 			continue
 		}
@@ -175,7 +176,7 @@ func (t DistillTask) Check(reply DistillReply) ([]Fact, Drops) {
 			drops.add(DropNoSentence)
 			continue
 		}
-		said[same(statement)] = true
+		said[canonical] = true
 		slices.Sort(from)
 		fact := Fact{Statement: statement, Confidence: share(f.Confidence, drops), Tags: Tags(f.Tags, drops), Sentences: from}
 		if f.Page != nil {

@@ -36,6 +36,17 @@ type Model interface {
 	Embed(ctx context.Context, texts []string, kind EmbedKind) ([][]float32, error)
 }
 
+// Direct is a Model that is part of this process and answers a task by its values. Then nobody has to render a request that nobody reads,
+// nor to write an answer as JSON and take it apart again. It answers both ways alike.
+type Direct interface {
+	Model
+
+	// Answer answers one task. The answer is of the task's reply type (a DistillReply to a DistillTask, and so on), by value, and as
+	// JSON it is the text that Generate gives; the reply has all of Generate's but the text. Errors are those of Generate. The strings
+	// of the answer are valid UTF-8 where those of the task are.
+	Answer(ctx context.Context, task Task) (answer any, reply Reply, err error)
+}
+
 // Info describes an engine as it is now.
 type Info struct {
 	Engine      string   `json:"engine"`       // EngineOllama or EngineExtractive

@@ -86,7 +86,13 @@ func sentence(s string, max int) (line, cause string) {
 }
 
 // uncited is s as one line without citation marks.
-func uncited(s string) string { return strings.TrimSpace(citation.ReplaceAllString(fold(s), "")) }
+func uncited(s string) string {
+	s = fold(s)
+	if strings.Contains(s, "[") { // hardly a sentence has one, and the expression takes longer than all else that is done to it
+		s = citation.ReplaceAllString(s, "")
+	}
+	return strings.TrimSpace(s)
+}
 
 // reason is sentence for a text that may as well be missing: too long is cut, and what cannot stand is left out.
 func reason(s string, drops Drops) string {
@@ -125,6 +131,9 @@ func share(v float64, drops Drops) float64 {
 // fold makes one line of s: normalised as all text of the notebook, and without control and direction-override characters, which
 // would let a text show otherwise than it is.
 func fold(s string) string {
+	if printable(s) {
+		return text.Normalise(s)
+	}
 	return text.Normalise(strings.Map(func(r rune) rune {
 		switch {
 		case unicode.IsSpace(r):
@@ -134,6 +143,16 @@ func fold(s string) string {
 		}
 		return r
 	}, s))
+}
+
+// printable reports whether s has no characters but those of ASCII that are seen, and spaces.
+func printable(s string) bool {
+	for i := range len(s) {
+		if s[i] < ' ' || s[i] > '~' {
+			return false
+		}
+	}
+	return true
 }
 
 // same is the form in which two texts are compared for being the same.

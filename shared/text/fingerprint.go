@@ -2,6 +2,7 @@ package text
 
 import (
 	"strings"
+	"unicode"
 
 	"golang.org/x/text/unicode/norm"
 )
@@ -27,5 +28,25 @@ func Fingerprint(s string) string {
 
 // FoldSpace makes every run of Unicode white space one space and drops it at both ends.
 func FoldSpace(s string) string {
+	if folded(s) {
+		return s
+	}
 	return strings.Join(strings.Fields(s), " ")
+}
+
+// folded reports whether every white space of s is one space between two other characters. Most texts are, and need no copy.
+func folded(s string) bool {
+	space := true // before the character, or the beginning
+	for _, c := range s {
+		switch {
+		case c == ' ':
+			if space {
+				return false
+			}
+		case c <= ' ' || c > '~' && unicode.IsSpace(c):
+			return false
+		}
+		space = c == ' '
+	}
+	return s == "" || !space
 }

@@ -22,6 +22,9 @@ type link struct {
 // scanInline finds code spans and links in one pass.
 func scanInline(s string) inline {
 	var in inline
+	if !strings.ContainsAny(s, "`]") {
+		return in
+	}
 	runs := backtickRuns(s)
 	var brackets []int
 	for i := 0; i < len(s); {
@@ -163,6 +166,9 @@ func bareURLs(s string) []span {
 }
 
 func startsURL(s string) bool {
+	if len(s) < 4 || s[1]|' ' != 't' && s[1]|' ' != 'w' { // most words with an h or w in them
+		return false
+	}
 	head := strings.ToLower(s[:min(len(s), 8)])
 	return strings.HasPrefix(head, "http://") || strings.HasPrefix(head, "https://") || strings.HasPrefix(head, "www.")
 }

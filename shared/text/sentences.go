@@ -114,14 +114,14 @@ type reader struct {
 	text  string
 	block block
 	chars []char
-	// open says, for marks that open and close alike, whether an odd number of runs was seen so far.
-	open map[rune]bool
+	// open says, for marks that open and close alike, whether an odd number of runs was seen so far. All are ASCII.
+	open [0x80]bool
 	// first is where the first word of the sentence begins that begins at firstOf.
 	first, firstOf int
 }
 
 func newReader(text string, b block) *reader {
-	r := &reader{text: text, block: b, chars: make([]char, 0, b.end-b.start), open: map[rune]bool{}, firstOf: -1}
+	r := &reader{text: text, block: b, chars: make([]char, 0, b.end-b.start), firstOf: -1}
 	gaps := b.gaps
 	for at, c := range text[b.start:b.end] {
 		at += b.start
@@ -148,6 +148,9 @@ func (r *reader) fix(in inline) {
 		spans = append(spans, span{l.open, l.end})
 	}
 	spans = append(spans, bareURLs(r.text[r.block.start:r.block.end])...)
+	if len(spans) == 0 {
+		return
+	}
 	// A difference array: spans may nest, and marking each on its own could take quadratic time.
 	depth := make([]int32, r.block.end-r.block.start+1)
 	for _, s := range spans {
@@ -350,6 +353,9 @@ func (r *reader) string(i, j int) string {
 
 // isStop reports whether c can end a sentence.
 func isStop(c rune) bool {
+	if c < 0x80 { // all but a few characters of most texts
+		return c == '.' || c == '!' || c == '?'
+	}
 	return strings.ContainsRune(".!?…‼⁇⁈⁉", c) || isStrongStop(c)
 }
 
@@ -359,16 +365,26 @@ func isStrongStop(c rune) bool {
 }
 
 func isClosing(c rune) bool {
+	if c < 0x80 {
+		return c == ')' || c == ']' || c == '}'
+	}
 	return strings.ContainsRune(")]}”’»›」』】）》〉］｝〕", c)
 }
 
 func isOpening(c rune) bool {
+	if c < 0x80 {
+		return c == '(' || c == '[' || c == '{' || c == '-'
+	}
 	return strings.ContainsRune("([{“‘«‹„‚「『【（《〈［｛〔¿¡-–—•", c)
 }
 
 // isTwoWay reports whether c opens as well as closes.
 func isTwoWay(c rune) bool {
-	return strings.ContainsRune("\"'*_~`", c)
+	switch c {
+	case '"', '\'', '*', '_', '~', '`':
+		return true
+	}
+	return false
 }
 
 func isWordRune(c rune) bool {

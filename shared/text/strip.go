@@ -45,10 +45,16 @@ func (st *stripper) run() string {
 			opens[l.open-1] = true
 		}
 	}
+	st.out = make([]byte, 0, len(st.s))
 	for st.i < len(st.s) {
 		if len(in.code) > 0 && st.i >= in.code[0].start {
 			st.codeSpan(in.code[0])
 			in.code = in.code[1:]
+			continue
+		}
+		if end := plainEnd(st.s, st.i); end > st.i {
+			st.out = append(st.out, st.s[st.i:end]...)
+			st.i = end
 			continue
 		}
 		if end, ok := markerGroup(st.s, st.i); ok {
@@ -78,6 +84,18 @@ func (st *stripper) run() string {
 		}
 	}
 	return string(st.out)
+}
+
+// plainEnd is the end of the bytes from i on with which nothing that is left out begins or ends: no mark, link, code span, tag, entity or
+// escape. 0xe3 is the first byte of 【, and of many other characters.
+func plainEnd(s string, i int) int {
+	for ; i < len(s); i++ {
+		switch s[i] {
+		case '*', '_', '~', '<', '&', '\\', '`', '[', ']', '!', 0xe3:
+			return i
+		}
+	}
+	return i
 }
 
 func (st *stripper) codeSpan(code span) {

@@ -1,6 +1,8 @@
 package text
 
 import (
+	"iter"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -14,9 +16,14 @@ import (
 // character is a word of its own, since these scripts set no spaces. A number keeps its points and commas and a percent
 // sign ("3.5", "1,200", "25%", "25 %" too); a unit of two letters or more that stands close behind it is a word of its own
 // ("450Wh": "450", "wh"; but "5g", "10th"). Everything else separates. Signs are not kept.
-func Words(s string) []string {
-	s = strings.ToLower(norm.NFKC.String(s))
-	var out []string
+func Words(s string) []string { return slices.Collect(WordsSeq(s)) }
+
+// WordsSeq gives what Words returns one by one, for who counts them only.
+func WordsSeq(s string) iter.Seq[string] {
+	return func(yield func(string) bool) { eachWord(strings.ToLower(norm.NFKC.String(s)), yield) }
+}
+
+func eachWord(s string, yield func(string) bool) {
 	for i := 0; i < len(s); {
 		c, n := utf8.DecodeRuneInString(s[i:])
 		switch {
@@ -34,7 +41,9 @@ func Words(s string) []string {
 				number += unit
 				end = letters
 			}
-			out = append(out, number)
+			if !yield(number) {
+				return
+			}
 			i = end
 		case isUnspaced(c):
 			end := i + n
@@ -45,17 +54,20 @@ func Words(s string) []string {
 				}
 				end += size
 			}
-			out = append(out, s[i:end])
+			if !yield(s[i:end]) {
+				return
+			}
 			i = end
 		case unicode.IsLetter(c):
 			end := i + wordLength(s[i:])
-			out = append(out, strings.ReplaceAll(s[i:end], "’", "'"))
+			if !yield(strings.ReplaceAll(s[i:end], "’", "'")) {
+				return
+			}
 			i = end
 		default:
 			i += n
 		}
 	}
-	return out
 }
 
 var ordinalEndings = words("st nd rd th")

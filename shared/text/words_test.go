@@ -1,6 +1,7 @@
 package text
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -50,4 +51,27 @@ func TestTruncateKeepsGraphemesWhole(t *testing.T) {
 		assert.True(t, strings.HasPrefix(in, kept))
 		assert.LessOrEqual(t, uniseg.GraphemeClusterCount(kept), uniseg.GraphemeClusterCount(in))
 	})
+}
+
+func TestWordsOneByOneAreTheSameAndCanBeLeft(t *testing.T) {
+	t.Parallel()
+	const s = "The 450Wh cell’s share rose 25 % in 東京, by 3.5 points."
+	assert.Equal(t, Words(s), slices.Collect(WordsSeq(s)))
+	for n := range Words(s) {
+		var some []string
+		for w := range WordsSeq(s) {
+			if len(some) == n {
+				break
+			}
+			some = append(some, w)
+		}
+		assert.Len(t, some, n)
+	}
+}
+
+func TestFoldedTextStaysAsItIsAndOtherIsFolded(t *testing.T) {
+	t.Parallel()
+	for _, s := range []string{"", " ", "a", "a b", " a", "a ", "a  b", "a\tb", "a\u00a0b", "a\u3000b", "a\u2028b", "é\u0301 ü", "a\x00b", "a\xffb", "\xff", "a\u0085b", "a\x7fb", "a\u200bb"} {
+		assert.Equal(t, strings.Join(strings.Fields(s), " "), FoldSpace(s), "%q", s)
+	}
 }

@@ -109,7 +109,7 @@ func (b *bench) take(p pair, v model.Verdict) {
 	verdict := event.Verdict{
 		Pair: notebook.PairID(p.elder.ID, p.newer.ID), Elder: p.elder.ID, ElderFingerprint: p.elder.Fingerprint,
 		Newer: p.newer.ID, NewerFingerprint: p.newer.Fingerprint,
-		Relation: string(v.Relation), Reason: v.Reason, Similarity: p.similarity,
+		Relation: string(v.Relation), Reason: v.Reason, Related: v.Related, Similarity: p.similarity,
 	}
 	if p.elder.thread != p.newer.thread {
 		verdict.ElderThread = p.elder.thread

@@ -31,24 +31,24 @@ func brief(task model.BriefTask) model.BriefReply {
 		statements[f.N] = f.Statement
 	}
 	settled, _ := undisputed(task)
-	p := phrasesFor(task.Question)
-	reply.Findings = findings(settled)
+	p, within := phrasesFor(task.Question), containers(settled)
+	reply.Findings = findings(settled, within)
 	for _, d := range task.Disputes {
 		reply.Disputed = append(reply.Disputed, model.BriefDisputeSentence{Dispute: d.N, Text: fmt.Sprintf(p.disputed, Quoted(statements[d.A], maxSide), Quoted(statements[d.B], maxSide))})
 	}
 	if missing := uncovered(task); len(missing) > 0 {
 		reply.Gaps = append(reply.Gaps, model.BriefSentence{Text: fmt.Sprintf(p.uncovered, strings.Join(missing, ", ")), Facts: []int{}})
 	}
-	reply.Relationships = relationships(task, settled, p)
+	reply.Relationships = relationships(task, settled, within, p)
 	return reply
 }
 
 // findings gives each settled claim once: facts that say the same stand together, and what a longer statement has among its sentences is
 // told there.
-func findings(settled []model.BriefFact) []model.BriefSentence {
+func findings(settled []model.BriefFact, within []int) []model.BriefSentence {
 	out := []model.BriefSentence{}
 	var claims []*claim // of out
-	within := containers(settled)
+	var sketches []sketch
 	at := map[int]int{} // the place in out of the fact at a place in settled
 next:
 	for k, f := range settled {
@@ -56,8 +56,9 @@ next:
 			continue
 		}
 		c := read(f.Statement)
+		reported := c.reported()
 		for i := range out {
-			if same(claims[i], c) {
+			if !sketches[i].adds(reported) && same(claims[i], c) {
 				out[i].Facts, at[k] = append(out[i].Facts, f.N), i
 				continue next
 			}
@@ -65,6 +66,7 @@ next:
 		if len(out) < maxFindings {
 			at[k] = len(out)
 			out, claims = append(out, model.BriefSentence{Text: f.Statement, Facts: []int{f.N}}), append(claims, c)
+			sketches = append(sketches, sketchOf(reported))
 		}
 	}
 	for k, f := range settled {
@@ -82,7 +84,7 @@ next:
 func containers(facts []model.BriefFact) []int {
 	holder := map[string]int{} // of each run of sentences that is part of a statement
 	for k, f := range facts {
-		sentences := text.Sentences(f.Statement)
+		sentences := sentencesOf(f.Statement)
 		for i, first := range sentences {
 			for j, last := range sentences[i:] {
 				if j+1 == len(sentences) {
@@ -114,9 +116,15 @@ func containers(facts []model.BriefFact) []int {
 // the question is when, and a figure of the kind that it asks for. What few statements speak of counts more.
 func Relevance(question string, statements []string) []float64 {
 	asked := askedFor(question)
+	wanted := map[form]bool{}
+	for _, alternatives := range asked {
+		for _, a := range alternatives {
+			wanted[a] = true
+		}
+	}
 	claims := make([]spokenOf, len(statements))
 	for i, s := range statements {
-		claims[i] = speaksOf(s)
+		claims[i] = speaksOf(s, wanted)
 	}
 	out := make([]float64, len(statements))
 	all := 0.0
@@ -142,17 +150,34 @@ func Relevance(question string, statements []string) []float64 {
 	return out
 }
 
+// form is what a statement and a question have in common where one speaks of what the other asks for.
+type form struct {
+	kind byte
+	text string
+}
+
+const (
+	formWord    byte = 'w' // the word, or a synonym
+	formOpening byte = 'o' // the first letters of a long word, which other forms of it have too: "produce", "production"
+	formFigure  byte = 'f' // the kind of a figure
+	formDate    byte = 'd'
+)
+
 // askedFor lists what a question asks for, each as what may speak of it.
-func askedFor(question string) [][]string {
-	var out [][]string
-	have := map[string]bool{}
+func askedFor(question string) [][]form {
+	var out [][]form
+	have := map[form]bool{}
 	for _, t := range read(question).terms {
-		var alternatives []string
+		var alternatives []form
 		switch {
 		case whens[t.low]:
-			alternatives = []string{"date"}
+			alternatives = []form{{kind: formDate}}
 		case t.core() && (t.glyph || utf8.RuneCountInString(t.raw) > 2) && !questionWords[t.low]:
-			alternatives = append(formsOf(t), "family "+figureOf(t))
+			alternatives = append(alternatives, form{formWord, t.key()})
+			if start := t.opening(); start != "" {
+				alternatives = append(alternatives, form{formOpening, start})
+			}
+			alternatives = append(alternatives, form{formFigure, figureOf(t)})
 		default:
 			continue
 		}
@@ -166,19 +191,10 @@ func askedFor(question string) [][]string {
 
 var whens = wordSet("when wann quand cuándo quando")
 
-// formsOf are what a word has in common with its synonyms and with other forms of it: "produce", "production".
-func formsOf(t term) []string {
-	out := []string{"word " + t.key()}
-	if letters := []rune(t.stem); !t.glyph && len(letters) > prefix {
-		out = append(out, "stem "+string(letters[:prefix]))
-	}
-	return out
-}
+// spokenOf is what a statement speaks of, of what is wanted.
+type spokenOf map[form]bool
 
-// spokenOf is what a statement speaks of.
-type spokenOf map[string]bool
-
-func (s spokenOf) any(alternatives []string) int {
+func (s spokenOf) any(alternatives []form) int {
 	for _, a := range alternatives {
 		if s[a] {
 			return 1
@@ -187,21 +203,29 @@ func (s spokenOf) any(alternatives []string) int {
 	return 0
 }
 
-func speaksOf(statement string) spokenOf {
+func speaksOf(statement string, wanted map[form]bool) spokenOf {
 	c, out := read(statement), spokenOf{}
+	add := func(f form) {
+		if wanted[f] {
+			out[f] = true
+		}
+	}
 	for _, t := range c.terms {
 		if t.kind == content {
-			for _, form := range formsOf(t) {
-				out[form] = true
+			add(form{formWord, t.key()})
+			if start := t.opening(); start != "" {
+				add(form{formOpening, start})
 			}
 		}
 	}
 	if len(c.dates) > 0 {
-		out["date"] = true
+		add(form{kind: formDate})
 	}
-	for _, q := range slices.Concat(c.quantities, c.asideQuantities) {
-		for _, family := range kinds(q) {
-			out["family "+family] = true
+	for _, quantities := range [][]measure.Quantity{c.quantities, c.asideQuantities} {
+		for _, q := range quantities {
+			for _, family := range kinds(q) {
+				add(form{formFigure, family})
+			}
 		}
 	}
 	return out
@@ -290,13 +314,16 @@ func figureOf(t term) string {
 	if family := measured[t.stem]; family != "" {
 		return family
 	}
-	for _, w := range slices.Sorted(maps.Keys(measured)) {
-		if len(w) > 4 && strings.HasSuffix(t.stem, w) {
+	for _, w := range measuredEndings {
+		if strings.HasSuffix(t.stem, w) {
 			return measured[w]
 		}
 	}
 	return ""
 }
+
+// measuredEndings are the words of measured, in order, that a compound can end with.
+var measuredEndings = slices.DeleteFunc(slices.Sorted(maps.Keys(measured)), func(w string) bool { return len(w) <= 4 })
 
 // aspects are the things that a question asks about, each a noun with the words before it that say which, in their order. Verbs and
 // words that ask for a kind of thing ("obstacles") are none: a fact that answers need not have them. Neither is the place or time that
@@ -313,7 +340,7 @@ func aspects(question string) [][]term {
 	}
 	end := 0 // of what was passed that belongs to the run, such as the second half of "solid-state"
 	for i, t := range c.terms {
-		before := term{}
+		before := none
 		if i > 0 {
 			before = c.terms[i-1]
 		}
@@ -383,15 +410,15 @@ var questionWords = wordSet(`which where whether would could should state status
 
 // relationships names what several settled facts have in common: a proper name. It says no more than that. A name and its short form
 // ("Halden Paper", "Halden") are told as one, by what all of them say.
-func relationships(task model.BriefTask, settled []model.BriefFact, p phrasing) []model.BriefSentence {
+func relationships(task model.BriefTask, settled []model.BriefFact, within []int, p phrasing) []model.BriefSentence {
 	facts := map[string][]int{}
 	var order []string
-	within := containers(settled)
+	asked := language(task.Question)
 	for k, f := range settled {
 		if within[k] >= 0 {
 			continue // told with the longer one
 		}
-		for _, name := range named(f.Statement, language(task.Question)) {
+		for _, name := range named(f.Statement, asked) {
 			if slices.Contains(facts[name], f.N) {
 				continue
 			}

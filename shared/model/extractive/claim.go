@@ -3,6 +3,7 @@ package extractive
 import (
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
 	"unicode/utf8"
 
@@ -25,32 +26,42 @@ type claim struct {
 	leansOn         []*claim
 }
 
-// term is one word, or a phrase of the lexicon, outside of quantities and dates.
+// term is one word, or a phrase of the lexicon, outside of quantities and dates, as it stands in a claim. Terms are compared pair by pair,
+// each with each of another claim, so that what they are is small: what is known of the word is shared by all claims that have the term.
 type term struct {
-	raw        string
-	low, stem  string
+	*lexeme
 	start, end int
-	concepts   []string
-	poles      []pole
+	chunk      int // words with nothing but words of content between them share a number
 	kind       termKind
-	weak       bool // carries little: may differ where all else is the same
-	glyph      bool // characters of a script without spaces
-	name       bool // a proper name, as far as capitals tell
-	forecast   bool
-	hedge      bool
-	event      bool   // what happens once: its year is part of what is claimed
-	contrast   bool   // tells cases apart ("adults", "winter", "average")
-	says       bool   // a verb of saying or estimating
-	source     bool   // part of "according to X" or "X estimates that"
-	aside      bool   // part of a remark in passing: ", which was built in 2021,"
-	context    bool   // of the sentence or clause before: may be what this one speaks of
-	light      bool   // may differ where two sources state a figure of one thing: verbs of having and doing, words of measuring
-	guess      bool   // a verb or noun of estimating
-	method     bool   // a noun of measuring and reporting: "test", "survey"
-	chunk      int    // words with nothing but words of content between them share a number
-	role       string // the preposition before it, "" if it is none that gives a direction or place of its own
-	passive    bool
+	source     bool // part of "according to X" or "X estimates that"
+	aside      bool // part of a remark in passing: ", which was built in 2021,"
+	context    bool // of the sentence or clause before: may be what this one speaks of
 }
+
+// lexeme is what a term says wherever the claim is used. It does not change once the claim is read.
+type lexeme struct {
+	raw       string
+	low, stem string
+	concepts  []string
+	poles     []pole
+	sections  sections // of the word as it is written alone
+	weak      bool     // carries little: may differ where all else is the same
+	glyph     bool     // characters of a script without spaces
+	name      bool     // a proper name, as far as capitals tell
+	forecast  bool
+	hedge     bool
+	event     bool   // what happens once: its year is part of what is claimed
+	contrast  bool   // tells cases apart ("adults", "winter", "average")
+	says      bool   // a verb of saying or estimating
+	light     bool   // may differ where two sources state a figure of one thing: verbs of having and doing, words of measuring
+	guess     bool   // a verb or noun of estimating
+	method    bool   // a noun of measuring and reporting: "test", "survey"
+	role      string // the preposition before it, "" if it is none that gives a direction or place of its own
+	passive   bool
+}
+
+// none is the term that is not there: before the first.
+var none = term{lexeme: &lexeme{}}
 
 type termKind uint8
 
@@ -68,14 +79,17 @@ func (t term) strong() bool { return t.kind == content && !t.weak }
 // core reports whether the term must have a partner in a statement of the same subject: it is strong and no mere way of putting it.
 func (t term) core() bool { return t.strong() && !t.light && !t.source && !t.aside && !t.context }
 
-// read takes a statement apart. Every pair that a statement is in reads it, and brief and coverage do again, so what was read lately is remembered.
+// read takes a statement apart. Every pair that a statement is in reads it, and brief and coverage do again, so what was read lately is
+// remembered. Its terms and figures are shared by all who read it and must not be changed: lean takes terms of its own, and who wants to
+// change more takes a clone.
 func read(text string) *claim {
 	c, ok := lately.find(text)
 	if !ok {
 		c = parse(text)
 		lately.keep(text, c)
 	}
-	return c.clone()
+	own := *c
+	return &own
 }
 
 func parse(text string) *claim {
@@ -89,12 +103,15 @@ func parse(text string) *claim {
 	return c
 }
 
-// clone is the caller's own: lean and clauses change what they are given. What its terms refer to is of the lexicon, which never changes.
+// clone is the claim for a caller that changes its terms, and what is known of their words: both are its own.
 func (c *claim) clone() *claim {
 	own := *c
-	own.terms, own.quantities, own.dates = slices.Clone(c.terms), slices.Clone(c.quantities), slices.Clone(c.dates)
-	own.asideQuantities, own.asideDates = slices.Clone(c.asideQuantities), slices.Clone(c.asideDates)
-	own.context, own.leansOn = slices.Clone(c.context), slices.Clone(c.leansOn)
+	own.terms = slices.Clone(c.terms)
+	lexemes := make([]lexeme, len(own.terms))
+	for i, t := range own.terms {
+		lexemes[i] = *t.lexeme
+		own.terms[i].lexeme = &lexemes[i]
+	}
 	return &own
 }
 
@@ -185,6 +202,7 @@ func (c *claim) clauses() []*claim {
 // lean gives a clause or sentence the words and figures of the one before: it may speak of them.
 func (c *claim) lean(before *claim) {
 	c.leansOn = append(c.leansOn, before)
+	c.terms = append(make([]term, 0, len(c.terms)+1+len(before.terms)), c.terms...) // others read them too
 	for i := range c.terms {
 		if c.terms[i].low == "same" || c.terms[i].low == "such" {
 			c.terms[i].kind = function // it points to what is given here
@@ -192,7 +210,7 @@ func (c *claim) lean(before *claim) {
 	}
 	if len(c.terms) > 0 {
 		end := c.terms[len(c.terms)-1].end
-		c.terms = append(c.terms, term{low: ".", start: end, end: end, kind: stop, context: true})
+		c.terms = append(c.terms, term{lexeme: fullStop, start: end, end: end, kind: stop, context: true})
 	}
 	for _, t := range before.terms {
 		if t.kind == content && !t.says {
@@ -202,6 +220,8 @@ func (c *claim) lean(before *claim) {
 	}
 	c.context = append(append(c.context, before.quantities...), before.context...)
 }
+
+var fullStop = &lexeme{low: "."}
 
 // row reports whether a statement is a row of a table ("Model: X2; Mass: 18 kg"): all its cells together say what it is about.
 func (c *claim) row() bool {
@@ -277,13 +297,13 @@ func terms(text string, quantities []measure.Quantity, dates []measure.Date) []t
 				}
 				j += m
 			}
-			raw = append(raw, glyphTerms(text[i:j], i)...)
+			raw = glyphTerms(raw, text[i:j], i)
 		case unicode.IsLetter(r) || unicode.IsDigit(r):
 			j = wordEnd(text, j, taken)
-			raw = append(raw, wordTerms(text[i:j], i)...)
+			raw = wordTerms(raw, text[i:j], i)
 		case r == '.' && len(raw) > 0 && raw[len(raw)-1].end == i && abbreviated(raw[len(raw)-1].raw): // "St. Alban", "J. Roe"
 		case strings.ContainsRune(",;:.!?()\"“”«»—–。、，；：（）؛،", r):
-			raw = append(raw, term{raw: text[i:j], low: text[i:j], start: i, end: j, kind: stop})
+			raw = append(raw, term{lexeme: &lexeme{raw: text[i:j], low: text[i:j]}, start: i, end: j, kind: stop})
 		}
 		i = j
 	}
@@ -342,22 +362,21 @@ func wordEnd(text string, j int, taken func(int) int) int {
 	return j
 }
 
-// wordTerms makes the term of a word; French "l'", "d'", "n'" and English "n't" become terms of their own.
-func wordTerms(raw string, start int) []term {
-	low := strings.ReplaceAll(strings.ToLower(raw), "’", "'")
-	one := func(raw string, start int) term {
-		l := strings.ReplaceAll(strings.ToLower(raw), "’", "'")
-		return term{raw: raw, low: l, stem: stem(l), start: start, end: start + len(raw)}
-	}
+// wordTerms adds the term of a word; French "l'", "d'", "n'" and English "n't" become terms of their own.
+func wordTerms(list []term, raw string, start int) []term {
+	low := lowered(raw)
 	if i := strings.IndexByte(low, '\''); i > 0 && i <= 2 && len(low) == len(raw) && len(low) > i+1 {
-		first := one(raw[:i], start)
-		if first.low == "n" {
-			first.low, first.stem = "ne", "ne"
+		first, second := lowered(raw[:i]), lowered(raw[i+1:])
+		elided := term{lexeme: &lexeme{raw: raw[:i], low: first, stem: stem(first)}, start: start, end: start + i}
+		if first == "n" {
+			elided.low, elided.stem = "ne", "ne"
 		}
-		return []term{first, one(raw[i+1:], start+i+1)}
+		return append(list, elided, term{lexeme: &lexeme{raw: raw[i+1:], low: second, stem: stem(second)}, start: start + i + 1, end: start + len(raw)})
 	}
-	return []term{one(raw, start)}
+	return append(list, term{lexeme: &lexeme{raw: raw, low: low, stem: stem(low)}, start: start, end: start + len(raw)})
 }
+
+func lowered(raw string) string { return strings.ReplaceAll(strings.ToLower(raw), "’", "'") }
 
 func spaceless(r rune) bool {
 	return unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Thai) || r == 'ー'
@@ -372,14 +391,13 @@ func spacelessText(s string) bool {
 // goes first.
 var glyphNegations = []string{"ありません", "ではない", "なかった", "ません", "ない", "没有", "沒有", "并非", "不", "没", "未", "无", "無", "非"}
 
-// glyphTerms cuts a run of characters: phrases of the lexicon, negations, whole runs of Katakana (a foreign word or name), single Han
+// glyphTerms adds the terms of a run of characters: phrases of the lexicon, negations, whole runs of Katakana (a foreign word or name), single Han
 // characters. Other Hiragana is grammar.
-func glyphTerms(run string, start int) []term {
+func glyphTerms(out []term, run string, start int) []term {
 	lex := words()
-	var out []term
 	add := func(i, n int, kind termKind) {
 		s := run[i : i+n]
-		out = append(out, term{raw: s, low: s, stem: s, start: start + i, end: start + i + n, kind: kind, glyph: true})
+		out = append(out, term{lexeme: &lexeme{raw: s, low: s, stem: s, glyph: true}, start: start + i, end: start + i + n, kind: kind})
 	}
 next:
 	for i := 0; i < len(run); {
@@ -429,7 +447,7 @@ func byteAt(s string, i int) byte {
 // phrases joins neighbours that the lexicon knows as one phrase, the longest first.
 func phrases(raw []term) []term {
 	lex := words()
-	var out []term
+	out := raw[:0]
 	for i := 0; i < len(raw); {
 		n := 1
 		key := raw[i].stem
@@ -455,7 +473,7 @@ func phrases(raw []term) []term {
 
 // describe looks every term up.
 func describe(list []term) []term {
-	lex := words()
+	known := entries()
 	first := true // the next word begins a sentence: its capital tells nothing
 	for i := range list {
 		t := &list[i]
@@ -463,30 +481,38 @@ func describe(list []term) []term {
 			first = t.low == "." || t.low == ":" || t.low == "。"
 			continue
 		}
-		t.concepts, t.poles = lex.concepts[t.stem], lex.poles[t.stem]
+		own, base := known[t.low], known[t.stem]
+		either := own.sections | base.sections
+		t.sections, t.concepts, t.poles = own.sections, base.concepts, base.poles
+		inflected := entry{}
+		if m := masculine(t.low); m != t.low {
+			inflected = known[m]
+		} else {
+			inflected = own
+		}
 		if len(t.poles) == 0 {
-			t.poles = lex.poles[masculine(t.low)]
+			t.poles = inflected.poles
 		}
 		r, _ := utf8.DecodeRuneInString(t.raw)
 		t.name = !first && unicode.IsUpper(r) && len(t.poles) == 0
 		first = false
 		if t.kind == content {
-			t.kind = kindOf(lex, *t)
+			t.kind = kindOf(*t)
 		}
-		t.weak = lex.is("weak", t.low, t.stem) && len(t.poles) == 0
-		t.forecast = !(i > 0 && (list[i-1].low == "as" || list[i-1].low == "than")) && lex.is("forecast", t.low, t.stem)
-		t.hedge = lex.is("hedge", t.low, t.stem)
-		t.says = lex.is("attribution", t.low, t.stem)
-		t.contrast = lex.is("contrast", t.low, t.stem)
-		t.light = lex.is("light", t.low, t.stem) && len(t.poles) == 0
+		t.weak = either.in(sectionWeak) && len(t.poles) == 0
+		t.forecast = !(i > 0 && (list[i-1].low == "as" || list[i-1].low == "than")) && either.in(sectionForecast)
+		t.hedge = either.in(sectionHedge)
+		t.says = either.in(sectionAttribution)
+		t.contrast = either.in(sectionContrast)
+		t.light = either.in(sectionLight) && len(t.poles) == 0
 		if len(t.raw) == 1 && (i == 0 || list[i-1].kind != content) {
 			t.light, t.name = true, false // a symbol, no name as in "Model A"
 		}
-		t.method = lex.is("method", t.low, t.stem)
-		t.guess = lex.is("guess", t.low, t.stem)
-		t.event = lex.is("event", t.low, t.stem) || lex.classes["event"][masculine(t.low)]
+		t.method = either.in(sectionMethod)
+		t.guess = either.in(sectionGuess)
+		t.event = (either | inflected.sections).in(sectionEvent)
 		for _, p := range t.poles {
-			t.event = t.event || lex.classes["event"][p.axis]
+			t.event = t.event || known[p.axis].sections.in(sectionEvent)
 		}
 		if t.forecast || t.hedge {
 			t.weak = true
@@ -523,19 +549,75 @@ func masculine(w string) string {
 var romanceEndings = [][2]string{{"adas", "ado"}, {"ados", "ado"}, {"ada", "ado"}, {"idas", "ido"}, {"idos", "ido"}, {"ida", "ido"}, {"ées", "é"}, {"ée", "é"}, {"és", "é"},
 	{"ata", "ato"}, {"ate", "ato"}, {"ati", "ato"}, {"ita", "ito"}, {"ite", "ito"}, {"iti", "ito"}}
 
-func kindOf(lex *lexicon, t term) termKind {
+func kindOf(t term) termKind {
 	switch {
-	case lex.is("negation", t.low, t.low), strings.HasSuffix(t.low, "n't"):
+	case t.sections.in(sectionNegation), strings.HasSuffix(t.low, "n't"):
 		return negation
 	case len(t.poles) > 0:
 		return content
-	case lex.is("critical", t.low, t.low):
+	case t.sections.in(sectionCritical):
 		return critical
-	case lex.is("stop", t.low, t.low) && !(len(t.raw) > 1 && t.raw == strings.ToUpper(t.raw)):
+	case t.sections.in(sectionStop) && !(len(t.raw) > 1 && t.raw == strings.ToUpper(t.raw)):
 		return function
 	}
 	return content
 }
+
+// entry is all that the lexicon has of one word or phrase, as it is looked up once for each term.
+type entry struct {
+	concepts []string
+	poles    []pole
+	sections sections
+}
+
+// sections are the sections of words.txt that have a word, one bit for each of those that terms are described by.
+type sections uint16
+
+const (
+	sectionNegation sections = 1 << iota
+	sectionCritical
+	sectionStop
+	sectionWeak
+	sectionForecast
+	sectionHedge
+	sectionAttribution
+	sectionContrast
+	sectionLight
+	sectionMethod
+	sectionGuess
+	sectionEvent
+	sectionSelf
+	sectionOpinion
+)
+
+func (s sections) in(one sections) bool { return s&one != 0 }
+
+var sectionNames = map[string]sections{
+	"negation": sectionNegation, "critical": sectionCritical, "stop": sectionStop, "weak": sectionWeak, "forecast": sectionForecast, "hedge": sectionHedge, "attribution": sectionAttribution,
+	"contrast": sectionContrast, "light": sectionLight, "method": sectionMethod, "guess": sectionGuess, "event": sectionEvent, "self": sectionSelf, "opinion": sectionOpinion,
+}
+
+var entries = sync.OnceValue(func() map[string]entry {
+	lex, out := words(), map[string]entry{}
+	for key, concepts := range lex.concepts {
+		e := out[key]
+		e.concepts = concepts
+		out[key] = e
+	}
+	for key, poles := range lex.poles {
+		e := out[key]
+		e.poles = poles
+		out[key] = e
+	}
+	for name, bit := range sectionNames {
+		for key := range lex.classes[name] {
+			e := out[key]
+			e.sections |= bit
+			out[key] = e
+		}
+	}
+	return out
+})
 
 var (
 	beForms = map[string]bool{"is": true, "are": true, "was": true, "were": true, "be": true, "been": true, "being": true, "été": true, "wurde": true, "wurden": true, "fue": true, "fueron": true}

@@ -32,11 +32,12 @@ func (r report) parts(i int) []part {
 	if trails(s.Text) || framed(r.claims[i]) {
 		return r.undivided(i)
 	}
-	language, joints := language(plain), joints(s.Text)
-	if len(joints) > maxJoints {
+	joints := joints(s.Text)
+	if len(joints) == 0 || len(joints) > maxJoints {
 		return r.undivided(i) // no sentence for a reader: what it joins would be looked at once for each of its joints
 	}
 	var parts []part
+	language := language(plain)
 	start, at := 0, joint{}
 	add := func(end int) {
 		raw := s.Text[start:end]
@@ -207,8 +208,11 @@ func ending(s string) (marked, comma, semicolon bool) {
 		case strings.HasSuffix(s, ";"):
 			semicolon = true
 		default:
+			if !strings.HasSuffix(s, "]") && !strings.HasSuffix(s, "】") && !strings.HasSuffix(s, ")") {
+				return marked, comma, semicolon
+			}
 			open := strings.LastIndexAny(s, "[【")
-			if open < 0 || !strings.HasSuffix(s, "]") && !strings.HasSuffix(s, "】") && !strings.HasSuffix(s, ")") {
+			if open < 0 {
 				return marked, comma, semicolon
 			}
 			for open > 0 && strings.IndexByte(`[\(`, s[open-1]) >= 0 {

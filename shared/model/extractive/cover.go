@@ -28,6 +28,7 @@ type coverage struct {
 	keys   []map[string]bool // of each fact
 	chosen []model.TopicAssignment
 	done   []bool
+	labels []labels // of each fact
 }
 
 func factKeys(f model.CoverageFact) map[string]bool {
@@ -69,12 +70,17 @@ type label struct {
 }
 
 // labels are the names that a fact offers, by what they have in common with their inflections, the tags first.
-func labels(f model.CoverageFact) (order []string, byKey map[string]label) {
-	byKey = map[string]label{}
+type labels struct {
+	order []string
+	byKey map[string]label
+}
+
+func labelsOf(f model.CoverageFact) labels {
+	out := labels{byKey: map[string]label{}}
 	add := func(key, text string, full bool) {
-		if _, ok := byKey[key]; !ok && key != "" && usable(text) {
-			order = append(order, key)
-			byKey[key] = label{text: text, full: full || len(strings.Fields(text)) > 1}
+		if _, ok := out.byKey[key]; !ok && key != "" && usable(text) {
+			out.order = append(out.order, key)
+			out.byKey[key] = label{text: text, full: full || len(strings.Fields(text)) > 1}
 		}
 	}
 	for i, tag := range f.Tags {
@@ -85,7 +91,7 @@ func labels(f model.CoverageFact) (order []string, byKey map[string]label) {
 			add(labelKey(phrase), strings.ToLower(phrase), true)
 		}
 	}
-	return order, byKey
+	return out
 }
 
 func labelKey(s string) string {
@@ -122,9 +128,9 @@ func irregularVerb(w string) bool { return irregular[w] != "" }
 // toCommonTags makes new topics of labels that at least two of the remaining facts share, first those that say
 // enough by themselves, of these the most common first, of equal ones the first that was given.
 func (c *coverage) toCommonTags() {
-	orders, offered := make([][]string, len(c.task.Facts)), make([]map[string]label, len(c.task.Facts))
+	c.labels = make([]labels, len(c.task.Facts))
 	for i, f := range c.task.Facts {
-		orders[i], offered[i] = labels(f)
+		c.labels[i] = labelsOf(f)
 	}
 	for {
 		count, names := map[string]int{}, map[string]label{}
@@ -133,10 +139,10 @@ func (c *coverage) toCommonTags() {
 			if c.done[i] {
 				continue
 			}
-			for _, key := range orders[i] {
+			for _, key := range c.labels[i].order {
 				if count[key] == 0 {
 					order = append(order, key)
-					names[key] = offered[i][key]
+					names[key] = c.labels[i].byKey[key]
 				}
 				count[key]++
 			}
@@ -158,7 +164,7 @@ func (c *coverage) toCommonTags() {
 			return
 		}
 		for i := range c.task.Facts {
-			if _, ok := offered[i][best]; ok && !c.done[i] {
+			if _, ok := c.labels[i].byKey[best]; ok && !c.done[i] {
 				c.name(i, names[best].text)
 			}
 		}
@@ -183,7 +189,10 @@ func (c *coverage) rest() {
 		}
 		best, most := -1, near
 		for j := range c.task.Facts {
-			if s := cosine(vectors[i], vectors[j]); c.done[j] && s >= most {
+			if !c.done[j] {
+				continue
+			}
+			if s := cosine(vectors[i], vectors[j]); s >= most {
 				best, most = j, s
 			}
 		}
@@ -191,17 +200,16 @@ func (c *coverage) rest() {
 			c.chosen[i].Topic, c.chosen[i].NewTopic, c.done[i] = c.chosen[best].Topic, c.chosen[best].NewTopic, true
 			continue
 		}
-		c.name(i, ownTopic(f))
+		c.name(i, ownTopic(f, c.labels[i]))
 	}
 }
 
 // ownTopic names a topic after a fact alone: the first of its labels of several words, else its first tag, its first word of weight, its
 // first words.
-func ownTopic(f model.CoverageFact) string {
-	order, byKey := labels(f)
-	for _, key := range order {
-		if strings.Contains(byKey[key].text, " ") {
-			return byKey[key].text
+func ownTopic(f model.CoverageFact, offered labels) string {
+	for _, key := range offered.order {
+		if text := offered.byKey[key].text; strings.Contains(text, " ") {
+			return text
 		}
 	}
 	for _, tag := range f.Tags {

@@ -480,11 +480,15 @@ func fitness(markdown, plain string, c *claim) fit {
 		if t.glyph {
 			glyphs++
 		}
+		if !t.sections.in(sectionSelf | sectionOpinion) {
+			firm = firm || t.name || t.source
+			continue
+		}
 		shouted := len(t.raw) > 1 && t.raw == strings.ToUpper(t.raw) // the country, not the pronoun
 		switch {
-		case lex.is("self", t.low, t.low) && !shouted && !(t.low == "i" && (t.raw == "i" || i > 0 && capital(c.terms[i-1].raw) == c.terms[i-1].raw && c.terms[i-1].kind != stop)): // no article, no "Part I"
+		case t.sections.in(sectionSelf) && !shouted && !(t.low == "i" && (t.raw == "i" || i > 0 && capital(c.terms[i-1].raw) == c.terms[i-1].raw && c.terms[i-1].kind != stop)): // no article, no "Part I"
 			return unfit
-		case lex.is("opinion", t.low, t.low) && !shouted:
+		case t.sections.in(sectionOpinion) && !shouted:
 			opinion = true
 		}
 		firm = firm || t.name || t.source
@@ -583,8 +587,11 @@ func leaning(s string, c *claim) lean {
 		return standing
 	}
 	first := c.terms[0]
-	switch {
-	case words().is("dangling", first.low, first.low) && !bothOf(c), generalSubject(c), pointsBack(c), thisFell(s), asSubject(s), afterOpening(s):
+	if words().is("dangling", first.low, first.low) && !bothOf(c) || generalSubject(c) || pointsBack(c) {
+		return before
+	}
+	switch p := wordsOf(s); {
+	case thisFell(p), asSubject(s, p), afterOpening(p):
 		return before
 	case c.has(func(t term) bool {
 		return t.low == "these" || t.low == "those" && !c.before(t, "who", "that", "which", "of", "in", "with", "without", "on", "at", "from", "for", "under", "over", "above", "below", "aged", "given", "taking", "using", "not")
@@ -595,8 +602,7 @@ func leaning(s string, c *claim) lean {
 }
 
 // thisFell reports whether "this" alone is the subject near the beginning: "In the coldest week this fell to 2.4".
-func thisFell(s string) bool {
-	p := wordsOf(s)
+func thisFell(p phrase) bool {
 	for k := 1; k+1 < len(p) && k < 6; k++ {
 		if p[k].low == "this" && p[k-1].low != "that" && !p[k].ends && p[k+1].inflected() {
 			return true
@@ -607,8 +613,7 @@ func thisFell(s string) bool {
 
 // asSubject reports whether an article or pronoun stands for what a sentence says something of ("Das sind 55 % mehr", "C'est le double"), or
 // an outcome whose case only the sentence before tells ("The effect was seen", "Der Effekt war").
-func asSubject(s string) bool {
-	p := wordsOf(s)
+func asSubject(s string, p phrase) bool {
 	if len(p) < 2 {
 		return false
 	}
@@ -637,8 +642,7 @@ var (
 
 // afterOpening reports whether what a sentence is about is a word that stands for something else, behind an opening that does not name it:
 // "With eight threads, it drops to 52 s", "De esa cantidad, 60 millones".
-func afterOpening(s string) bool {
-	p := wordsOf(s)
+func afterOpening(p phrase) bool {
 	if len(p) < 4 || !openings[p[0].low] {
 		return false
 	}

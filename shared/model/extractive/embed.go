@@ -1,13 +1,14 @@
 package extractive
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"hash/fnv"
-	"maps"
 	"math"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/factstream/factstream/shared/model"
 	"github.com/factstream/factstream/shared/model/extractive/measure"
@@ -68,12 +69,8 @@ func vectorOf(text string) []float32 {
 }
 
 func embedding(text string) []float32 {
-	counts, weights := map[string]float64{}, map[string]float64{}
-	add := func(feature string, weight float64) {
-		counts[feature]++
-		weights[feature] = max(weights[feature], weight)
-	}
 	c := read(text)
+	var features features
 	last := ""
 	for _, t := range c.terms {
 		if t.kind != content {
@@ -82,47 +79,113 @@ func embedding(text string) []float32 {
 		key := t.key()
 		switch {
 		case t.weak:
-			add("w "+key, weakWeight)
+			features.add(weakWeight, "w ", key)
 			continue
 		case t.light || t.says || t.method:
-			add("w "+key, lightWeight)
+			features.add(lightWeight, "w ", key)
 			continue
 		case t.source && !t.name:
-			add("w "+key, sourceWeight)
+			features.add(sourceWeight, "w ", key)
 			continue
 		case t.name:
-			add("w "+key, nameWeight)
+			features.add(nameWeight, "w ", key)
 		default:
-			add("w "+key, wordWeight)
+			features.add(wordWeight, "w ", key)
 		}
 		if last != "" {
-			add("p "+last+" "+key, pairWeight)
+			features.add(pairWeight, "p ", last, " ", key)
 		}
 		last = key
-		letters := []rune(t.stem)
-		if !t.glyph && len(letters) > prefix {
-			add("s "+string(letters[:prefix]), stemWeight)
+		if opening := t.opening(); opening != "" {
+			features.add(stemWeight, "s ", opening)
 		}
-		padded := []rune(" " + t.stem + " ")
-		for i := 0; i+3 <= len(padded) && len(padded) > 5; i++ {
-			add("l "+string(padded[i:i+3]), letterWeight)
-		}
+		features.addLetters(t.stem)
 	}
-	for _, q := range slices.Concat(c.quantities, c.asideQuantities) {
-		add("q "+q.Family, familyWeight(q.Family))
-		if q.Family != measure.Count {
-			add(fmt.Sprintf("v %s %.4g %.4g", q.Family, q.Lo, q.Hi), figureWeight)
+	for _, quantities := range [][]measure.Quantity{c.quantities, c.asideQuantities} {
+		for _, q := range quantities {
+			features.add(familyWeight(q.Family), "q ", q.Family)
+			if q.Family != measure.Count {
+				features.add(figureWeight, fmt.Sprintf("v %s %.4g %.4g", q.Family, q.Lo, q.Hi))
+			}
 		}
 	}
 	for range c.dates {
-		add("d", dateWeight)
+		features.add(dateWeight, "d")
 	}
+	return unit(features.sum())
+}
+
+// opening are the first letters of a word that is longer, "" for any other.
+func (t term) opening() string {
+	if t.glyph || len(t.stem) <= prefix {
+		return ""
+	}
+	n := 0
+	for i := range t.stem {
+		if n == prefix {
+			return t.stem[:i]
+		}
+		n++
+	}
+	return ""
+}
+
+// features are the names of all features of a text, one behind the other, and where each of them stands.
+type features struct {
+	names []byte
+	all   []feature
+}
+
+type feature struct {
+	start, end int
+	weight     float64
+}
+
+func (f *features) add(weight float64, parts ...string) {
+	start := len(f.names)
+	for _, p := range parts {
+		f.names = append(f.names, p...)
+	}
+	f.all = append(f.all, feature{start, len(f.names), weight})
+}
+
+// addLetters adds each three letters that follow one another in a word of more than three, its ends included.
+func (f *features) addLetters(stem string) {
+	if utf8.RuneCountInString(stem) <= 3 {
+		return
+	}
+	padded := " " + stem + " "
+	for i := range padded {
+		end := i
+		for n := 0; n < 3 && end < len(padded); n++ {
+			_, size := utf8.DecodeRuneInString(padded[end:])
+			end += size
+			if n == 2 {
+				f.add(letterWeight, "l ", padded[i:end])
+			}
+		}
+	}
+}
+
+func (f *features) name(x feature) []byte { return f.names[x.start:x.end] }
+
+// sum adds up the features, each with the most that it weighs, its repetitions damped.
+func (f *features) sum() []float64 {
+	slices.SortFunc(f.all, func(a, b feature) int { return bytes.Compare(f.name(a), f.name(b)) }) // in one order: sums of floats depend on it
 	sum := make([]float64, Dimension)
-	for _, feature := range slices.Sorted(maps.Keys(counts)) { // in one order: sums of floats depend on it
-		slot, sign := hashed(feature)
-		sum[slot] += sign * weights[feature] * (1 + math.Log(counts[feature]))
+	for i := 0; i < len(f.all); {
+		name, weight, n := f.name(f.all[i]), 0.0, 0
+		for ; i < len(f.all) && bytes.Equal(f.name(f.all[i]), name); i++ {
+			weight, n = max(weight, f.all[i].weight), n+1
+		}
+		damped := 1.0
+		if n > 1 {
+			damped += math.Log(float64(n))
+		}
+		slot, sign := hashed(name)
+		sum[slot] += sign * weight * damped
 	}
-	return unit(sum)
+	return sum
 }
 
 func familyWeight(family string) float64 {
@@ -146,9 +209,9 @@ func (t term) key() string {
 	return t.stem
 }
 
-func hashed(feature string) (slot int, sign float64) {
+func hashed(feature []byte) (slot int, sign float64) {
 	h := fnv.New64a()
-	h.Write([]byte(feature))
+	h.Write(feature)
 	v := h.Sum64()
 	if v>>63 == 1 {
 		return int(v % Dimension), -1

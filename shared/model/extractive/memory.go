@@ -1,11 +1,17 @@
 package extractive
 
-import "sync"
+import (
+	"sync"
 
-// What the whole process made last of texts: claims, and embeddings.
+	"github.com/factstream/factstream/shared/text"
+)
+
+// What the whole process made last of texts: claims, embeddings, sentences, and guesses of the language.
 var (
 	lately         memory[*claim]
 	latelyEmbedded memory[[]float32]
+	latelyDivided  memory[[]text.Sentence]
+	latelyGuessed  memory[string]
 )
 
 const (
@@ -48,4 +54,14 @@ func (m *memory[T]) put(text string, c T) {
 		m.newer, m.older = make(map[string]T, remembered), m.newer
 	}
 	m.newer[text] = c
+}
+
+// sentencesOf are the sentences of a text, remembered for a while. Others have the same ones: they must not be changed.
+func sentencesOf(s string) []text.Sentence {
+	sentences, ok := latelyDivided.find(s)
+	if !ok {
+		sentences = text.Sentences(s)
+		latelyDivided.keep(s, sentences)
+	}
+	return sentences
 }

@@ -19,10 +19,11 @@ func TestWhatIsReadIsTheReadersOwn(t *testing.T) {
 	for _, part := range first.clauses() {
 		part.lean(first)
 	}
-	for i := range first.terms {
-		first.terms[i].kind = stop
+	first.planned = !first.planned
+	own := first.clone()
+	for i := range own.terms {
+		own.terms[i].kind, own.terms[i].poles, own.terms[i].weak = stop, nil, true
 	}
-	first.quantities[0].Start = -1
 	require.Equal(t, parse(statement), read(statement))
 }
 

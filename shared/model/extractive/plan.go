@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/factstream/factstream/shared/model"
 	"github.com/factstream/factstream/shared/text"
@@ -195,8 +196,18 @@ func wordSet(line string) map[string]bool {
 	return m
 }
 
+// language guesses the language of a text: by its script, else by its small words. What was guessed lately is remembered.
 func language(s string) string {
-	han := false
+	l, ok := latelyGuessed.find(s)
+	if !ok {
+		l = guessed(s)
+		latelyGuessed.keep(s, l)
+	}
+	return l
+}
+
+func guessed(s string) string {
+	han, ascii := false, true
 	for _, r := range s {
 		switch {
 		case r >= 0x3041 && r <= 0x30ff:
@@ -204,19 +215,24 @@ func language(s string) string {
 		case r >= 0x4e00 && r <= 0x9fff:
 			han = true
 		}
+		ascii = ascii && r < utf8.RuneSelf
 	}
 	if han {
 		return "zh"
 	}
-	best, most := "en", 0
-	words, low := text.Words(s), strings.ToLower(s)
-	for _, lang := range []string{"en", "de", "fr", "es"} {
-		n := 0
-		for _, w := range words {
-			if languageWords[lang][w] {
-				n++
-			}
+	var counts [len(tongues)]int
+	for w := range text.WordsSeq(s) {
+		in := speaking[w]
+		for i := range counts {
+			counts[i] += int(in >> i & 1)
 		}
+	}
+	best, most, low := "en", 0, ""
+	if !ascii { // all letters that speak for a language are beyond
+		low = strings.ToLower(s)
+	}
+	for i, lang := range tongues {
+		n := counts[i]
 		if n > 0 && strings.ContainsAny(low, languageLetters[lang]) {
 			n++
 		}
@@ -226,3 +242,17 @@ func language(s string) string {
 	}
 	return best
 }
+
+// tongues are the languages that are told by their words, and speaking says for each word, by a bit, which of them have it.
+var (
+	tongues  = [...]string{"en", "de", "fr", "es"}
+	speaking = func() map[string]uint8 {
+		out := map[string]uint8{}
+		for i, lang := range tongues {
+			for w := range languageWords[lang] {
+				out[w] |= 1 << i
+			}
+		}
+		return out
+	}()
+)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/factstream/factstream/shared/model"
 	"github.com/factstream/factstream/shared/model/extractive/measure"
-	"github.com/factstream/factstream/shared/text"
 )
 
 // Withheld returns the numbers of the undisputed facts of a task that the engine keeps out of its findings, in the order of the task:
@@ -23,6 +22,9 @@ func Withheld(task model.BriefTask) []int {
 // read without.
 func undisputed(task model.BriefTask) (settled []model.BriefFact, withheld []int) {
 	issue := issueOf(task)
+	if len(issue.disputed) == 0 {
+		return task.Facts, nil
+	}
 	for _, f := range task.Facts {
 		if issue.disputed[f.N] {
 			continue
@@ -63,7 +65,10 @@ func issueOf(task model.BriefTask) issue {
 	out := issue{disputed: map[int]bool{}}
 	statements := map[int]string{}
 	for _, f := range task.Facts {
-		statements[f.N], out.disputed[f.N] = f.Statement, f.Disputed
+		statements[f.N] = f.Statement
+		if f.Disputed {
+			out.disputed[f.N] = true
+		}
 	}
 	for _, d := range task.Disputes {
 		out.disputed[d.A], out.disputed[d.B] = true, true
@@ -73,7 +78,7 @@ func issueOf(task model.BriefTask) issue {
 			continue
 		}
 		s := side{text: f.Statement, vector: vectorOf(f.Statement)}
-		if sentences := text.Sentences(f.Statement); len(sentences) > 0 {
+		if sentences := sentencesOf(f.Statement); len(sentences) > 0 {
 			s.last = sentences[len(sentences)-1].Text
 		}
 		out.sides = append(out.sides, s)
@@ -120,7 +125,7 @@ func pointOf(c, against *claim) point {
 // without is a statement from the sentence on that follows the last one that is in dispute. It is not readable if nothing follows, or what
 // follows leans on that one or concludes from it.
 func (s issue) without(statement string) (rest string, readable bool) {
-	sentences := text.Sentences(statement)
+	sentences := sentencesOf(statement)
 	keep := sentences
 	for i, sentence := range sentences {
 		if slices.ContainsFunc(s.sides, func(s side) bool {

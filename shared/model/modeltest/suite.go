@@ -3,6 +3,7 @@ package modeltest
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"testing"
@@ -13,18 +14,29 @@ import (
 	"github.com/factstream/factstream/shared/model"
 )
 
-// Run runs the whole suite. Open makes an engine for one test; engines of several tests live at the same time.
+// Run runs the whole suite. Open makes an engine for one test; engines of several tests live at the same time. An engine that answers
+// directly (model.Direct) is asked in both ways.
 func Run(t *testing.T, open func(t *testing.T) model.Model) {
 	RunForm(t, open)
 	t.Run("the five steps", func(t *testing.T) {
 		t.Parallel()
-		steps(t, open(t))
+		bothWays(t, open(t), steps)
 	})
 	t.Run("orders in a page change nothing", func(t *testing.T) {
 		t.Parallel()
-		orders(t, open(t))
+		bothWays(t, open(t), orders)
 	})
 }
+
+func bothWays(t *testing.T, m model.Model, check func(*testing.T, model.Model)) {
+	check(t, m)
+	if _, ok := m.(model.Direct); ok {
+		check(t, Rendered(m))
+	}
+}
+
+// Rendered is an engine that is asked in words and answers in JSON, also if it could do without.
+func Rendered(m model.Model) model.Model { return struct{ model.Model }{m} }
 
 // RunForm runs the part of the suite that asks for the right form only, for a server whose model is too small to make sense.
 func RunForm(t *testing.T, open func(t *testing.T) model.Model) {
@@ -173,6 +185,16 @@ func answers(t *testing.T, m model.Model, task model.Task) {
 	again, err := m.Generate(t.Context(), req)
 	require.NoError(t, err)
 	require.Equal(t, reply.Text, again.Text)
+	if direct, ok := m.(model.Direct); ok {
+		answer, marks, err := direct.Answer(t.Context(), task)
+		require.NoError(t, err)
+		data, err := json.Marshal(answer)
+		require.NoError(t, err)
+		require.Equal(t, reply.Text, string(data), "it answers both ways alike")
+		require.GreaterOrEqual(t, marks.Duration, time.Duration(0))
+		marks.Text, marks.Duration = reply.Text, reply.Duration
+		require.Equal(t, reply, marks)
+	}
 }
 
 func cancelled(t *testing.T, m model.Model) {
@@ -182,6 +204,10 @@ func cancelled(t *testing.T, m model.Model) {
 	_, err := m.Generate(ctx, english().Request())
 	require.ErrorIs(t, err, cause)
 	require.Empty(t, model.Class(err), "a cancelled call is no failure of the model")
+	if direct, ok := m.(model.Direct); ok {
+		_, _, err := direct.Answer(ctx, english())
+		require.ErrorIs(t, err, cause)
+	}
 	_, err = m.Embed(ctx, []string{"text"}, model.Document)
 	require.ErrorIs(t, err, cause)
 }

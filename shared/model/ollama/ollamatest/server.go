@@ -429,6 +429,8 @@ func smallest(schema json.RawMessage, name string) any {
 		return 1
 	case "number":
 		return 0.5
+	case "boolean":
+		return false
 	case "string":
 		return "A short text for " + strings.ReplaceAll(name, "_", " ")
 	}
