@@ -90,9 +90,11 @@ fuzz: need-go need-gcc ## every fuzz target for FUZZTIME (30s) each
 clean: ## remove what was built (not the data)
 	@rm -rf $(BIN) $(TOOLS)
 
+# What is missing is told by $(error): after a recipe that fails, make would add a line of its own.
+GO_VERSION = $(patsubst go%,%,$(firstword $(shell go env GOVERSION)))
 need-go:
-	@command -v go >/dev/null || { echo "Go is missing: install Go 1.26 or newer, then run make again."; exit 1; }
-	@v=$$(go env GOVERSION | sed 's/^go//'); [[ "$$(printf '%s\n1.26\n' "$$v" | sort -V | head -1)" == 1.26 ]] || { echo "Go $$v is too old: 1.26 or newer is needed."; exit 1; }
+	@$(if $(shell command -v go),,$(error Go is missing: install Go 1.26 or newer, then run make again))
+	@$(if $(filter 1.26,$(shell printf '%s\n' 1.26 "$(GO_VERSION)" | sort -V | head -n 1)),,$(error Go $(GO_VERSION) is too old: 1.26 or newer is needed))
 
 need-gcc:
-	@command -v $${CC:-gcc} >/dev/null || { echo "A C compiler is missing (SQLite is built from C): install gcc, then run make again."; exit 1; }
+	@$(if $(shell command -v $${CC:-gcc}),,$(error A C compiler is missing (SQLite is built from C): install gcc, then run make again))

@@ -45,7 +45,7 @@ func (e *Engines) of(ctx context.Context, step Step, shown *sign) (*Engine, erro
 	var err error
 	if m.Info, err = m.model.Info(ctx); err != nil {
 		m.Info.Engine = name
-		m.wait(ctx, "the model is not there yet")
+		m.wait(ctx, "the model, which is not there yet")
 		return nil, err
 	}
 	return m, nil

@@ -42,9 +42,9 @@ func (m *Engine) turn(ctx context.Context, key string, fn func(context.Context) 
 
 func waitText(holder lease.Holder) string {
 	if holder.Name == "" {
-		return "for the model, which somebody is asking right now"
+		return "the model, which somebody is asking right now"
 	}
-	return "for the model, which " + holder.Name + " is using"
+	return "the model, which " + holder.Name + " is using"
 }
 
 // stopwatch calls over when it has run for its limit; pauses do not count.

@@ -7,6 +7,7 @@ type BriefWritten struct {
 	Disputed         []DisputedText `json:"disputed"`
 	Gaps             []string       `json:"gaps"`
 	Relationships    []CitedText    `json:"relationships"`
+	Withheld         []string       `json:"withheld,omitempty"` // facts that are no findings since they repeat a side of an open dispute, or rest on one
 	DroppedSentences int            `json:"dropped_sentences"`
 	Dropped          map[string]int `json:"dropped,omitempty"` // by cause
 	Markdown         string         `json:"markdown"`

@@ -29,7 +29,7 @@ type Verdict struct {
 	Relation         string  `json:"relation"`
 	Reason           string  `json:"reason,omitempty"`
 	Related          bool    `json:"related,omitempty"` // distinct, and yet of the same thing: one adds a detail to the other
-	Similarity       float64 `json:"similarity"` // cosine
+	Similarity       float64 `json:"similarity"`        // cosine
 }
 
 // Drop folds a duplicate into the elder's active root, inside one thread.

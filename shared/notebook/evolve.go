@@ -39,11 +39,11 @@ func (t *Thread) Evolve(e event.Event) {
 	case event.ThreadConfigured:
 		t.configured(d)
 	case event.ThreadStarted:
-		t.Standing, t.Reason = Running, d.Reason
+		t.stand(e, Running, d.Reason)
 	case event.ThreadPaused:
-		t.Standing, t.Reason = Paused, d.Reason
+		t.stand(e, Paused, d.Reason)
 	case event.ThreadParked:
-		t.Standing, t.Reason = d.Status, d.Reason
+		t.stand(e, d.Status, d.Reason)
 	case event.ThreadArchived:
 		t.Archived = d.Archived
 	case event.ThreadDeleted:
@@ -112,10 +112,16 @@ func byAge(e event.Event, i int) float64 {
 
 func (t *Thread) created(e event.Event, d event.ThreadCreated) {
 	t.Created, t.Question, t.Title, t.Tags, t.Settings = e.Time, d.Question, d.Title, d.Tags, d.Settings
-	t.Standing = New
-	t.Reason = event.Reason{Code: ReasonNew, Text: "Nothing has been asked yet. Ask once, or start autopilot."}
+	t.stand(e, New, event.Reason{Code: ReasonNew, Text: "Nothing has been asked yet. Ask once, or start autopilot."})
 	t.Ledger.Budget, t.Ledger.AnswerBudget = d.Settings.Budget, d.Settings.AnswerBudget
 	t.addQuestion(&Question{ID: RootQuestionID(t.ID), Text: d.Question, Origin: "human", Rank: rootRank, Seq: e.Seq, At: e.Time})
+}
+
+func (t *Thread) stand(e event.Event, status string, reason event.Reason) {
+	t.Standing, t.Reason, t.reasonSeq = status, reason, e.Seq
+	if reason.Code != ReasonReady {
+		t.heard = heard{code: reason.Code, seq: e.Seq}
+	}
 }
 
 func (t *Thread) configured(d event.ThreadConfigured) {
@@ -233,7 +239,7 @@ func (t *Thread) completed(e event.Event, d event.RunCompleted) {
 	r.end(e, "completed")
 	r.Completed = &Completion{
 		Attempt: d.Attempt, Cost: d.Cost, Dollars: d.Dollars, Pages: len(d.Pages), Gaps: len(d.Gaps), Events: d.Events, Usage: d.Usage, Warnings: d.Warnings,
-		Replayed: d.Replayed, Kept: d.Kept(),
+		Replayed: d.Replayed, Raw: d.Raw, Kept: d.Kept(),
 	}
 	for _, p := range d.Pages {
 		t.cite(p)

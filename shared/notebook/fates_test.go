@@ -30,6 +30,7 @@ type world struct {
 
 	settled map[string]int
 	ids     map[string]bool
+	batch   func() // after every append
 }
 
 // durables is who reads what, as in topology.
@@ -65,6 +66,9 @@ func (w *world) do(cmd Command) error {
 	}
 	for i, d := range drafts {
 		w.append(EventID(seed, "t", d, i), d)
+	}
+	if w.batch != nil && len(drafts) > 0 {
+		w.batch()
 	}
 	return err
 }

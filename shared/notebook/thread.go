@@ -75,6 +75,15 @@ type Thread struct {
 	KnowledgeError *KnowledgeError
 	LastSettled    uint64 // sequence of the newest thread.settled, or of the stage.retried that asks for autopilot again
 	LastPlan       bool   // the newest proposal was nothing but repeats
+
+	reasonSeq uint64 // of the event that gave the standing reason
+	heard     heard
+}
+
+// heard is the newest standing reason that was more than `ready`: what failed before it a person has been told of, or has pressed a button after.
+type heard struct {
+	code string
+	seq  uint64
 }
 
 // Run is one paid call and what was made of it.
@@ -118,7 +127,8 @@ type Completion struct {
 	Usage    json.RawMessage
 	Warnings []string
 	Replayed bool
-	Kept     []event.Blob // by reference: all that it has outside the event
+	Raw      event.Blob   // the answer as it came
+	Kept     []event.Blob // by reference: all that it has outside the event, Raw too
 }
 
 // Source is a page as the thread knows it: as it was first cited; later citations fill in what the earlier ones lack.
@@ -404,10 +414,20 @@ func (t *Thread) Root(id string) string {
 
 // Contradictions lists the pairs that were judged contradictory and whose facts are both active, oldest first.
 func (t *Thread) Contradictions() []*Pair {
+	return t.judgedPairs(func(p *Pair) bool { return p.Relation == event.Contradiction })
+}
+
+// Related lists the pairs that were judged distinct and yet of the same thing, and whose facts are both active, oldest first.
+func (t *Thread) Related() []*Pair {
+	return t.judgedPairs(func(p *Pair) bool { return p.Verdict.Related })
+}
+
+// judgedPairs lists pairs of this thread's own facts, both active and as they were judged.
+func (t *Thread) judgedPairs(wanted func(*Pair) bool) []*Pair {
 	var open []*Pair
 	for _, id := range t.PairIDs {
 		p := t.Pairs[id]
-		if p.Relation != event.Contradiction || p.ElderThread != "" {
+		if p.ElderThread != "" || !wanted(p) {
 			continue
 		}
 		a, b := t.Facts[p.Elder], t.Facts[p.Newer]

@@ -222,7 +222,8 @@ func (w material) brief(written model.Brief) event.BriefWritten {
 		count(out.Dropped, cause, n)
 	}
 	count(out.Dropped, model.DropLeftOut, w.leftOut)
-	w.withheld = w.keptBack(written.Engine)
+	out.Withheld = w.keptBack(written.Engine)
+	w.withheld = out.Withheld
 	count(out.Dropped, droppedInDispute, len(w.withheld))
 
 	stands := func(c model.Cited) bool {

@@ -155,6 +155,7 @@ func TestAFactThatSaysWhatIsInDisputeIsCountedAndNamedButNoFinding(t *testing.T)
 	require.Equal(t, map[string]int{droppedInDispute: 1}, brief.Dropped)
 	require.Zero(t, brief.DroppedSentences)
 	require.Contains(t, brief.Markdown, "\n1 fact is not among the findings, because it repeats one side of a dispute above or depends on it: [4].\n")
+	require.Len(t, brief.Withheld, 1)
 	require.Contains(t, brief.Markdown, "\n4. "+echoes.Statement+" ", "it stands among the facts")
 	require.Contains(t, brief.Markdown, "from 3 of 4 facts that")
 

@@ -3,38 +3,102 @@ package api_test
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
+	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	"github.com/stretchr/testify/require"
+
+	"github.com/factstream/factstream/services/gateway/api"
+	"github.com/factstream/factstream/shared/config"
+	"github.com/factstream/factstream/shared/service/servicetest"
 )
 
 // contract is the OpenAPI document, against which answers are held.
 type contract struct {
-	t          *testing.T
+	t          testing.TB
 	Paths      map[string]map[string]map[string]any `json:"paths"`
 	Components struct {
 		Schemas map[string]map[string]any `json:"schemas"`
 	} `json:"components"`
 }
 
-// answered holds an answer against what the document says of it.
-func (c contract) answered(method, path string, a answer) {
+// described is the document, which is the same for every gateway: the first that is asked gives it.
+func described(t testing.TB, g *gateway) contract {
+	t.Helper()
+	document.once.Do(func() {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, g.url+"/openapi.json", nil)
+		require.NoError(t, err)
+		r.Header.Set("Authorization", "Bearer "+g.service.Config.Token.Reveal())
+		response, err := (&http.Client{Transport: g.transport}).Do(r)
+		require.NoError(t, err)
+		defer response.Body.Close() //nolint:errcheck // only read
+		require.NoError(t, json.NewDecoder(response.Body).Decode(&document.contract))
+	})
+	c := document.contract
+	c.t = t
+	return c
+}
+
+var document struct {
+	once     sync.Once
+	contract contract
+}
+
+// at finds the path of the document that a request goes to; empty when there is none. One without parameters goes before one with.
+func (c contract) at(requested string) (found string) {
+	requested, _, _ = strings.Cut(requested, "?")
+	for path := range c.Paths {
+		pattern := regexp.MustCompile(`\\\{[^}]*\\\}`).ReplaceAllString(regexp.QuoteMeta(path), `[^/]+`)
+		if regexp.MustCompile("^"+pattern+"$").MatchString(requested) && (found == "" || strings.Contains(found, "{")) {
+			found = path
+		}
+	}
+	return found
+}
+
+// operation is what answers a method: HEAD is answered as GET, and a method that the path does not take as every operation of it describes.
+func (c contract) operation(method, path string) map[string]any {
+	if o := c.Paths[path][strings.ToLower(strings.Replace(method, http.MethodHead, http.MethodGet, 1))]; o != nil {
+		return o
+	}
+	for _, o := range c.Paths[path] {
+		return o
+	}
+	return nil
+}
+
+// declares gives the schema of what an answer holds; it fails when its status or its media type are not described.
+func (c contract) declares(method, path string, a answer) map[string]any {
 	c.t.Helper()
-	operation := c.Paths[path][strings.ToLower(method)]
+	operation := c.operation(method, path)
 	require.NotNil(c.t, operation, "%s %s is not described", method, path)
 	response, declared := operation["responses"].(map[string]any)[fmt.Sprint(a.status)].(map[string]any)
 	require.True(c.t, declared, "%s %s does not declare %d", method, path, a.status)
 	kind, _, _ := strings.Cut(a.header.Get("Content-Type"), ";")
 	media, declared := response["content"].(map[string]any)[kind].(map[string]any)
 	require.True(c.t, declared, "%s %s does not declare %s for %d", method, path, kind, a.status)
+	return media["schema"].(map[string]any)
+}
+
+// answered holds an answer against what the document says of it.
+func (c contract) answered(method, path string, a answer) {
+	c.t.Helper()
+	schema := c.declares(method, path, a)
 	var value any
-	require.NoError(c.t, json.Unmarshal(a.body, &value))
-	require.NoError(c.t, c.fits(value, media["schema"].(map[string]any), method+" "+path))
+	if strings.Contains(a.header.Get("Content-Type"), "json") {
+		require.NoError(c.t, json.Unmarshal(a.body, &value))
+	} else {
+		value = string(a.body)
+	}
+	require.NoError(c.t, c.fits(value, schema, method+" "+path))
 }
 
 // fits checks type, null, the members that there must be and those that there may be.
@@ -121,8 +185,7 @@ func hasType(types, value any) bool {
 func TestAnswersAreWhatTheDescriptionSays(t *testing.T) {
 	t.Parallel()
 	g := start(t)
-	c := contract{t: t}
-	g.do("GET", "/openapi.json", nil).is(200, &c)
+	c := described(t, g)
 	ids := map[string]string{"{thread}": g.create("Why?").ID}
 	ask := func(method, path string, body any, query ...string) answer {
 		real := path
@@ -163,8 +226,72 @@ func TestAnswersAreWhatTheDescriptionSays(t *testing.T) {
 	require.Equal(t, 202, ask("POST", "/threads/{thread}/rebuild", nil).status)
 	ask("DELETE", "/threads/{thread}", nil)
 	require.Equal(t, 410, ask("GET", "/threads/{thread}", nil).status)
-	for _, path := range []string{"/healthz", "/readyz"} {
-		c.answered("GET", path, g.do("GET", path, nil))
+	for _, path := range []string{"/healthz", "/readyz", "/metrics", "/openapi.json", "/"} {
+		a := g.do("GET", path, nil)
+		require.Equal(t, 200, a.status, path)
+		c.answered("GET", path, a)
+	}
+}
+
+// What the guard, the mux and the framework refuse, they refuse of every operation. (What handlers refuse is held against the description by every
+// test of this package that sends it.)
+func TestEveryRefusalOfEveryOperationIsDescribed(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	locked := start(t, func(c *config.Config) { c.Token = "t0ken" })
+	slow := startWith(t, servicetest.NewBus(t), api.Options{BodyTimeout: 20 * time.Millisecond})
+	c := described(t, g)
+	sent := map[int]int{}
+	for path, operations := range c.Paths {
+		real := strings.NewReplacer("{stage}", "brief", "{seq}", "7").Replace(path)
+		real = regexp.MustCompile(`\{[^}]*\}`).ReplaceAllString(real, "nobody")
+		for method, operation := range operations {
+			method = strings.ToUpper(method)
+			refused := func(status int, a answer) {
+				t.Helper()
+				require.Equal(t, status, a.status, "%s %s: %s", method, path, a.body)
+				c.answered(method, path, a)
+				sent[status]++
+			}
+			refused(403, g.do(method, real, nil, header("Host", "elsewhere.example")))
+			if path != "/healthz" {
+				refused(401, locked.do(method, real, nil))
+			}
+			for _, other := range []string{"PUT", "PATCH", "POST", "DELETE", "GET"} {
+				if operations[strings.ToLower(other)] == nil {
+					a := g.do(other, real, nil)
+					require.Contains(t, a.header.Get("Allow"), method)
+					refused(405, a)
+				}
+			}
+			if strings.HasPrefix(path, "/api/") || strings.HasSuffix(path, "z") {
+				refused(422, g.do(method, real+"?nobody=knows", map[string]any{}))
+			}
+			if strings.Contains(path, "{") && method == "GET" {
+				refused(404, g.do(method, real, nil))
+			}
+			if method == "GET" {
+				continue
+			}
+			refused(403, g.do(method, real, map[string]any{}, header("Origin", "https://elsewhere.example")))
+			refused(413, g.do(method, real, strings.Repeat(" ", 1<<20+1)))
+			refused(422, g.do(method, real, `"`+"\xff"+`"`))
+			never, writer := io.Pipe()
+			refused(408, slow.do(method, real, never))
+			require.NoError(t, writer.Close())
+			if operation["requestBody"] == nil {
+				if strings.Contains(path, "{") {
+					refused(404, g.do(method, real, nil))
+				}
+				continue
+			}
+			refused(400, g.do(method, real, `{`))
+			refused(415, g.do(method, real, `a,b`, header("Content-Type", "text/csv")))
+			refused(422, g.do(method, real, map[string]any{"nobody": "knows"}))
+		}
+	}
+	for _, status := range []int{400, 401, 403, 404, 405, 408, 413, 415, 422} {
+		require.NotZero(t, sent[status], status)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 	"sync"
 	"syscall"
 	"time"
@@ -73,7 +74,11 @@ func (s *Server) healthRoutes(api huma.API) {
 	operation(s, api, get("/healthz", "healthz", "The process lives"), func(context.Context, *struct{}) (*Body[Health], error) {
 		return body(Health{OK: true}), nil
 	})
-	operation(s, api, get("/readyz", "readyz", "What works and what does not"), func(ctx context.Context, _ *struct{}) (*struct {
+	readyz := get("/readyz", "readyz", "What works and what does not")
+	readyz.Responses = map[string]*huma.Response{"503": {Description: "Something does not work; reasons says what", Content: map[string]*huma.MediaType{
+		"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Ready](), true, "")},
+	}}}
+	operation(s, api, readyz, func(ctx context.Context, _ *struct{}) (*struct {
 		Status int
 		Body   Ready
 	}, error) {

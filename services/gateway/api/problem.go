@@ -25,6 +25,9 @@ import (
 // typePrefix and a code make the type of a problem. Codes are stable.
 const typePrefix = "urn:factstream:problem:"
 
+// problemType is the media type of RFC 9457.
+const problemType = "application/problem+json"
+
 // Problem is an error as the API tells it (RFC 9457). Fields stand beside the others in the JSON object.
 type Problem struct {
 	Type   string         `json:"type" doc:"Stable; for programs"`
@@ -51,8 +54,8 @@ func (p *Problem) Error() string { return p.Detail }
 // GetStatus is the HTTP status.
 func (p *Problem) GetStatus() int { return p.Status }
 
-// ContentType is that of RFC 9457.
-func (p *Problem) ContentType(string) string { return "application/problem+json" }
+// ContentType is that of RFC 9457, whatever the request accepts.
+func (p *Problem) ContentType(string) string { return problemType }
 
 // TransformSchema says that a problem may have members of its own kind.
 func (p *Problem) TransformSchema(_ huma.Registry, s *huma.Schema) *huma.Schema {
@@ -86,7 +89,7 @@ func (p *Problem) write(w http.ResponseWriter) {
 		http.Error(w, p.Detail, p.Status)
 		return
 	}
-	w.Header().Set("Content-Type", "application/problem+json")
+	w.Header().Set("Content-Type", problemType)
 	w.WriteHeader(p.Status)
 	_, _ = w.Write(body) // who hung up needs no answer
 }

@@ -283,6 +283,27 @@ func TestTheTrailLiveAndAfterwards(t *testing.T) {
 	g.do("GET", at, nil, header("Accept", "text/event-stream"), header("Last-Event-ID", "x")).refused(422, "invalid-event-id")
 }
 
+// The trail of a completed run is read from the answer that its event refers to, which need not have a name.
+func TestTheTrailOfACompletedRunIsInTheAnswerThatItsEventNames(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	thread := g.create("Why?")
+	run := g.run(thread.ID)
+	raw, err := g.service.Artifacts.Put(t.Context(), thread.ID, []byte("event: start\ndata: {\"message\":\"m1\"}\n\nevent: complete\ndata: {\"message\":\"m2\"}\n\n"))
+	require.NoError(t, err)
+	g.append(thread.ID, notebook.StartAttempt{Run: run.ID, Max: 3})
+	c := gatewaytest.Completed(thread.ID)
+	c.Attempt, c.Events, c.Raw = 1, 2, event.Blob{Ref: raw.Ref, SHA256: raw.SHA256, Size: raw.Size}
+	g.append(thread.ID, notebook.CompleteRun{Run: run.ID, Completed: c})
+	g.caughtUp()
+	a := g.do("GET", "/api/v1/runs/"+run.ID+"/trail", nil)
+	var items []api.TrailEvent
+	a.is(200, &items)
+	require.Len(t, items, 2)
+	require.Equal(t, "complete", items[1].Name)
+	require.Equal(t, "true", a.header.Get("Factstream-Trail-Complete"))
+}
+
 func TestARunSaysWhatItWaitsForAndWhatItDoes(t *testing.T) {
 	t.Parallel()
 	g := start(t)
@@ -316,11 +337,11 @@ func TestARunSaysWhatItWaitsForAndWhatItDoes(t *testing.T) {
 	second := g.run(other.ID)
 	g.append(other.ID, notebook.StartAttempt{Run: second.ID, Max: 3})
 	g.append(other.ID, notebook.CompleteRun{Run: second.ID, Completed: gatewaytest.Completed(other.ID)})
-	g.progress(other.ID, second.ID, event.StageDistill, progress.State{State: progress.Waiting, Since: since, Text: "model", Engine: "ollama"})
+	g.progress(other.ID, second.ID, event.StageDistill, progress.State{State: progress.Waiting, Since: since, Text: "for the model, which judge is using", Engine: "ollama"})
 	g.caughtUp()
 	v = api.Run{}
 	g.do("GET", "/api/v1/runs/"+second.ID, nil).is(200, &v)
-	require.Equal(t, []any{"model", "waiting", "ollama"}, []any{v.Waiting.For, v.Stages[0].State, v.Stages[0].Engine})
+	require.Equal(t, []any{"the model, which judge is using", "waiting", "ollama"}, []any{v.Waiting.For, v.Stages[0].State, v.Stages[0].Engine})
 	g.append(other.ID, notebook.FailStage{Stage: event.StageDistill, Entity: second.ID, Class: event.ClassModelAway, Reason: "no model"})
 	g.caughtUp()
 	v = api.Run{}
@@ -675,7 +696,7 @@ func TestThePageLoadsNothingFromElsewhereAndHostileTextStaysText(t *testing.T) {
 	require.Contains(t, html, "&lt;script&gt;alert(&#39;q&#39;)")
 	require.Contains(t, html, "&lt;script&gt;alert(1)&lt;/script&gt; [bad]", "what stands in the report can be read")
 	require.Contains(t, html, `<a href="https://example.org/b" target="_blank" rel="noopener noreferrer nofollow" dir="auto">&lt;b&gt;Title&lt;/b&gt;</a>`)
-	require.Contains(t, html, `<li value="3">&lt;b&gt;Title&lt;/b&gt;</li>`, "an address that is none of the web is no link")
+	require.Contains(t, html, `<li value="3"><bdi>&lt;b&gt;Title&lt;/b&gt;</bdi></li>`, "an address that is none of the web is no link")
 	require.Equal(t, 404, g.do("GET", "/reports/zzz", nil).status)
 	g.do("GET", "/api/v1/threads", nil)
 	require.Equal(t, "no-store", g.do("GET", "/api/v1/threads", nil).header.Get("Cache-Control"))
@@ -739,6 +760,47 @@ func TestSeenElsewhereAsLongAsTheOtherThreadIsThere(t *testing.T) {
 	require.Equal(t, []api.Elsewhere{{Fact: gatewaytest.FactIDs(second.ID)[0], Thread: second.ID, Relation: "duplicate"}}, elsewhere(first.ID))
 	g.do("DELETE", "/api/v1/threads/"+first.ID, nil).is(200, nil)
 	require.Empty(t, elsewhere(second.ID))
+}
+
+// Two facts that are distinct and yet of the same thing name each other, as long as both stand; so do a brief and what it withholds.
+func TestRelatedFactsNameEachOther(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	thread := g.create("Why?")
+	run := g.run(thread.ID)
+	g.append(thread.ID, notebook.StartAttempt{Run: run.ID, Max: 3})
+	g.append(thread.ID, notebook.CompleteRun{Run: run.ID, Completed: gatewaytest.Completed(thread.ID)})
+	var facts []event.Fact
+	for i := range 3 {
+		facts = append(facts, gatewaytest.Fact(thread.ID, gatewaytest.Statements[i], gatewaytest.URLs[0], nil))
+	}
+	verdict := func(elder, newer event.Fact, relation string, related bool) event.Verdict {
+		return event.Verdict{
+			Elder: elder.ID, ElderFingerprint: elder.Fingerprint, Newer: newer.ID, NewerFingerprint: newer.Fingerprint, Relation: relation, Related: related,
+		}
+	}
+	g.append(thread.ID, notebook.Distil{Run: run.ID, Facts: facts, Engine: "extractive"})
+	g.append(thread.ID, notebook.Judge{Run: run.ID, Engine: "extractive", Verdicts: []event.Verdict{
+		verdict(facts[0], facts[1], event.Distinct, true), verdict(facts[0], facts[2], event.Distinct, false),
+	}})
+	g.append(thread.ID, notebook.ProposeQuestions{ClosingStep: notebook.ClosingStep{Cycle: 1}})
+	g.append(thread.ID, notebook.WriteBrief{
+		ClosingStep: notebook.ClosingStep{Cycle: 1}, Brief: event.BriefWritten{Engine: "extractive", Withheld: []string{facts[2].ID}},
+	})
+	g.caughtUp()
+	related := func() map[string][]string {
+		var list api.List[api.Fact]
+		g.do("GET", "/api/v1/threads/"+thread.ID+"/facts", nil).is(200, &list)
+		all := map[string][]string{}
+		for _, f := range list.Items {
+			all[f.ID] = f.Related
+		}
+		return all
+	}
+	require.Equal(t, map[string][]string{facts[0].ID: {facts[1].ID}, facts[1].ID: {facts[0].ID}, facts[2].ID: {}}, related())
+	for _, at := range []string{"/brief", "/brief?history=true"} {
+		require.Contains(t, string(g.do("GET", "/api/v1/threads/"+thread.ID+at, nil).body), `"withheld":["`+facts[2].ID+`"]`)
+	}
 }
 
 // A page that was cited again in a later version does not date what was taken from the earlier one.

@@ -181,6 +181,7 @@ func (s *Server) routes() http.Handler {
 	web.Register(mux, web.Backend{Token: s.Config.Token.Reveal(), Report: s.reportForPage})
 	mux.HandleFunc(everythingElse, func(w http.ResponseWriter, r *http.Request) { unknown(mux, w, r) })
 	tellNulls(api.OpenAPI().Components.Schemas)
+	describe(api.OpenAPI())
 	return s.guard(mux)
 }
 
@@ -215,10 +216,6 @@ func unknown(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 
 // operation registers one endpoint. Errors of the handler are told as problems.
 func operation[I, O any](s *Server, api huma.API, op huma.Operation, handler func(context.Context, *I) (*O, error)) {
-	op.Errors = append(op.Errors, http.StatusUnprocessableEntity, http.StatusServiceUnavailable)
-	if op.Method != http.MethodGet {
-		op.Errors = append(op.Errors, http.StatusBadRequest, http.StatusRequestEntityTooLarge)
-	}
 	// The guard has read the body, in a time of its own. The framework's (5 s) would go on while the handler works: it then ends the context of a
 	// command that waits for a slow bus, and breaks the connection for the requests after it.
 	op.BodyReadTimeout = -1
@@ -231,7 +228,7 @@ func operation[I, O any](s *Server, api huma.API, op huma.Operation, handler fun
 	})
 }
 
-// op describes an endpoint by method, path (below the base), id and summary, with the errors that it has of its own.
+// op describes an endpoint by method, path (below the base), id and summary, with the errors that it has of its own; describe adds the others.
 func op(method, path, id, summary string, errs ...int) huma.Operation {
 	return huma.Operation{Method: method, Path: base + path, OperationID: id, Summary: summary, Errors: errs}
 }

@@ -98,14 +98,23 @@ func (s *Server) getTrail(ctx context.Context, in *struct {
 // it. It gives none when there is no raw answer, and of one that was cut what can be read.
 func (s *Server) keptTrail(ctx context.Context, thread, run string, attempt int) []TrailEvent {
 	var began time.Time
+	var ref artifact.Ref
 	s.Projection.View(thread, func(t *notebook.Thread) {
-		if r := t.Runs[run]; r != nil && attempt <= len(r.Attempts) {
-			began = r.Attempts[attempt-1].Started
+		r := t.Runs[run]
+		if r == nil || attempt > len(r.Attempts) {
+			return
+		}
+		began = r.Attempts[attempt-1].Started
+		if c := r.Completed; c != nil && c.Attempt == attempt {
+			ref = artifact.Ref{Ref: c.Raw.Ref, SHA256: c.Raw.SHA256, Size: c.Raw.Size}
 		}
 	})
-	ref, err := s.Artifacts.Named(ctx, thread, artifact.AttemptName(run, attempt))
-	if err != nil {
-		return nil
+	if ref.Ref == "" { // no event refers to the answer of an attempt that ended badly
+		named, err := s.Artifacts.Named(ctx, thread, artifact.AttemptName(run, attempt))
+		if err != nil {
+			return nil
+		}
+		ref = named
 	}
 	raw, err := s.Artifacts.Reader(ctx, ref)
 	if errors.Is(err, artifact.ErrMissing) { // named, and not kept: see artifact.Store.Name

@@ -26,6 +26,7 @@ type Fact struct {
 	Stale         bool           `json:"stale"`
 	SupersededBy  *string        `json:"superseded_by"`
 	SeenElsewhere []Elsewhere    `json:"seen_elsewhere"`
+	Related       []string       `json:"related" doc:"Facts of this thread that tell of the same thing with another detail"`
 	PinnedAt      *time.Time     `json:"pinned_at"`
 	EditedAt      *time.Time     `json:"edited_at"`
 	DismissedAt   *time.Time     `json:"dismissed_at"`
@@ -67,13 +68,14 @@ type factViewer struct {
 	merged    map[string][]*notebook.Fact
 	disputed  map[string]bool
 	elsewhere map[string][]Elsewhere
+	related   map[string][]string
 }
 
 // viewFacts prepares the showing of a thread's facts. Other threads are looked at for links to it.
 func viewFacts(n *notebook.Notebook, t *notebook.Thread, now time.Time) *factViewer {
 	v := &factViewer{
 		thread: t, now: now, merged: map[string][]*notebook.Fact{},
-		disputed: map[string]bool{}, elsewhere: map[string][]Elsewhere{},
+		disputed: map[string]bool{}, elsewhere: map[string][]Elsewhere{}, related: map[string][]string{},
 	}
 	for _, id := range t.FactIDs {
 		if f := t.Facts[id]; f.Root != "" {
@@ -83,6 +85,10 @@ func viewFacts(n *notebook.Notebook, t *notebook.Thread, now time.Time) *factVie
 	}
 	for _, p := range t.Contradictions() {
 		v.disputed[p.Elder], v.disputed[p.Newer] = true, true
+	}
+	for _, p := range t.Related() {
+		v.related[p.Elder] = append(v.related[p.Elder], p.Newer)
+		v.related[p.Newer] = append(v.related[p.Newer], p.Elder)
 	}
 	for _, l := range t.Links {
 		if n.Thread(l.OtherThread).Exists() { // a deleted thread takes everything with it, also what others know of it
@@ -115,6 +121,7 @@ func (v *factViewer) view(f *notebook.Fact) Fact {
 	view := Fact{
 		ID: f.ID, Thread: v.thread.ID, Run: textOrNull(f.Run), Statement: f.Statement, Confidence: f.Confidence, Tags: some(f.Tags),
 		Source: v.source(f.Source), Excerpt: copied(f.Excerpt), Disputed: v.disputed[f.ID], SeenElsewhere: some(v.elsewhere[f.ID]),
+		Related:     some(v.related[f.ID]),
 		DuplicateOf: textOrNull(f.Root), Removed: f.Removed, Engine: f.Engine, Replayed: f.Replayed, CreatedAt: f.At.UTC(),
 	}
 	view.Support, view.ConfirmedAt = v.support(f)

@@ -97,6 +97,7 @@ type Brief struct {
 	Disputed         []event.DisputedText `json:"disputed"`
 	Gaps             []string             `json:"gaps"`
 	Relationships    []event.CitedText    `json:"relationships"`
+	Withheld         []string             `json:"withheld" doc:"Facts that are no findings, since they repeat a side of an open dispute or rest on one"`
 	DroppedSentences int                  `json:"dropped_sentences"`
 	Markdown         string               `json:"markdown"`
 	Engine           string               `json:"engine"`
@@ -106,7 +107,7 @@ type Brief struct {
 func briefView(b notebook.Brief) Brief {
 	return Brief{
 		Cycle: b.Cycle, Generation: b.Closing, RunCount: b.RunCount, Findings: some(b.Findings), Disputed: some(b.Disputed), Gaps: some(b.Gaps),
-		Relationships: some(b.Relationships), DroppedSentences: b.DroppedSentences, Markdown: b.Markdown, Engine: b.Engine, CreatedAt: b.At.UTC(),
+		Relationships: some(b.Relationships), Withheld: some(b.Withheld), DroppedSentences: b.DroppedSentences, Markdown: b.Markdown, Engine: b.Engine, CreatedAt: b.At.UTC(),
 	}
 }
 

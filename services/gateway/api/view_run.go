@@ -3,6 +3,7 @@ package api
 import (
 	"encoding/json"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/factstream/factstream/shared/event"
@@ -45,7 +46,7 @@ type Run struct {
 
 // Waiting says what a run waits for.
 type Waiting struct {
-	For   string     `json:"for"`
+	For   string     `json:"for" doc:"Goes on after \"waits for\""`
 	Since time.Time  `json:"since"`
 	Until *time.Time `json:"until" doc:"When it goes on, if that is known"`
 }
@@ -145,7 +146,7 @@ func waitingOf(r *notebook.Run, stages []Stage, b board, now time.Time) (*Waitin
 		state := b[[2]string{r.ID, event.StageRun}]
 		switch state.State {
 		case progress.Waiting:
-			return &Waiting{For: state.Text, Since: state.Since.UTC()}, ""
+			return &Waiting{For: waitedFor(state.Text), Since: state.Since.UTC()}, ""
 		case progress.Running:
 			return nil, state.Text
 		}
@@ -153,11 +154,14 @@ func waitingOf(r *notebook.Run, stages []Stage, b board, now time.Time) (*Waitin
 	}
 	for _, s := range stages {
 		if s.State == progress.Waiting {
-			return &Waiting{For: s.Text, Since: *s.Since}, ""
+			return &Waiting{For: waitedFor(s.Text), Since: *s.Since}, ""
 		}
 	}
 	return nil, ""
 }
+
+// waitedFor goes on after "for", which a worker's own words may begin with.
+func waitedFor(text string) string { return strings.TrimPrefix(text, "for ") }
 
 // stageViews lists the stages of a run's chain: its own, then those of its cycle's closing.
 func stageViews(t *notebook.Thread, r *notebook.Run, b board) []Stage {

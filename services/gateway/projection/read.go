@@ -179,8 +179,8 @@ func texts(body string) []string {
 
 // Briefs lists all briefs of a thread, newest first.
 func (p *Projection) Briefs(ctx context.Context, thread string) (briefs []notebook.Brief, err error) {
-	rows, err := p.readers.QueryContext(ctx, `SELECT cycle, closing, run_count, findings, disputed, gaps, relationships, dropped_sentences, markdown,
-		engine, model, created_at FROM briefs WHERE thread = ? ORDER BY seq DESC`, thread)
+	rows, err := p.readers.QueryContext(ctx, `SELECT cycle, closing, run_count, findings, disputed, gaps, relationships, withheld, dropped_sentences,
+		markdown, engine, model, created_at FROM briefs WHERE thread = ? ORDER BY seq DESC`, thread)
 	if err != nil {
 		return nil, fmt.Errorf("read the briefs of thread %q: %w", thread, err)
 	}
@@ -189,7 +189,7 @@ func (p *Projection) Briefs(ctx context.Context, thread string) (briefs []notebo
 		var b notebook.Brief
 		var at string
 		err := rows.Scan(&b.Cycle, &b.Closing, &b.RunCount, column(&b.Findings), column(&b.Disputed), column(&b.Gaps), column(&b.Relationships),
-			&b.DroppedSentences, &b.Markdown, &b.Engine, &b.Model, &at)
+			column(&b.Withheld), &b.DroppedSentences, &b.Markdown, &b.Engine, &b.Model, &at)
 		if err != nil {
 			return nil, fmt.Errorf("read the briefs of thread %q: %w", thread, err)
 		}

@@ -112,10 +112,10 @@ func (b *batch) once(e event.Event) {
 				e.Thread, l.Fact, l.Other, l.OtherThread, l.Relation)
 		}
 	case event.BriefWritten:
-		b.add(`INSERT OR REPLACE INTO briefs (thread, cycle, closing, run_count, findings, disputed, gaps, relationships, dropped_sentences,
-			markdown, engine, model, created_at, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-			e.Thread, e.Entity, e.N, d.RunCount, list(d.Findings), list(d.Disputed), list(d.Gaps), list(d.Relationships), d.DroppedSentences,
-			d.Markdown, d.Engine, d.Model, when(e.Time), e.Seq)
+		b.add(`INSERT OR REPLACE INTO briefs (thread, cycle, closing, run_count, findings, disputed, gaps, relationships, withheld,
+			dropped_sentences, markdown, engine, model, created_at, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+			e.Thread, e.Entity, e.N, d.RunCount, list(d.Findings), list(d.Disputed), list(d.Gaps), list(d.Relationships), list(d.Withheld),
+			d.DroppedSentences, d.Markdown, d.Engine, d.Model, when(e.Time), e.Seq)
 	case event.CoverageMapped:
 		b.add(`INSERT OR REPLACE INTO coverage (thread, cycle, closing, topics, engine, model, created_at, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
 			e.Thread, e.Entity, e.N, list(d.Topics), d.Engine, d.Model, when(e.Time), e.Seq)
@@ -321,9 +321,9 @@ func (b *batch) supportRows(t *notebook.Thread, fact, run string) {
 }
 
 func (b *batch) pairRow(t *notebook.Thread, p *notebook.Pair) {
-	b.add(`INSERT OR REPLACE INTO pairs (thread, id, elder, elder_thread, elder_fingerprint, newer, newer_fingerprint, relation, reason, similarity,
-		engine, run, judged_at, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		t.ID, p.Pair, p.Elder, p.ElderThread, p.ElderFingerprint, p.Newer, p.NewerFingerprint, p.Relation, p.Reason, p.Similarity,
+	b.add(`INSERT OR REPLACE INTO pairs (thread, id, elder, elder_thread, elder_fingerprint, newer, newer_fingerprint, relation, related, reason,
+		similarity, engine, run, judged_at, seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		t.ID, p.Pair, p.Elder, p.ElderThread, p.ElderFingerprint, p.Newer, p.NewerFingerprint, p.Relation, p.Related, p.Reason, p.Similarity,
 		p.Engine, p.Run, when(p.At), p.Seq)
 }
 

@@ -204,6 +204,7 @@ CREATE TABLE pairs (
     newer             TEXT NOT NULL,
     newer_fingerprint TEXT NOT NULL,
     relation          TEXT NOT NULL,
+    related           INTEGER NOT NULL, -- 1: distinct, and yet of the same thing
     reason            TEXT NOT NULL,
     similarity        REAL NOT NULL,
     engine            TEXT NOT NULL,
@@ -232,6 +233,7 @@ CREATE TABLE briefs (
     disputed          TEXT NOT NULL,
     gaps              TEXT NOT NULL,
     relationships     TEXT NOT NULL,
+    withheld          TEXT NOT NULL,
     dropped_sentences INTEGER NOT NULL,
     markdown          TEXT NOT NULL,
     engine            TEXT NOT NULL,

@@ -1,13 +1,17 @@
 package web_test
 
 import (
+	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
+	"unicode"
 
 	"github.com/stretchr/testify/require"
 
@@ -63,6 +67,79 @@ func TestOnlyTheElementBuilderPutsAnythingOnThePage(t *testing.T) {
 				continue
 			}
 			require.NotRegexp(t, way, script, name)
+		}
+	}
+}
+
+// The characters that turn the direction of what follows, which make an address or a title read as another than it is.
+func turning() (all []rune) {
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+			all = append(all, r)
+		}
+	}
+	return all
+}
+
+// Text reaches the page in three ways, and the title and the questions that a browser asks in one each; on all of them such characters become names.
+func TestWhatTurnsTheDirectionIsShownByNameOnThePage(t *testing.T) {
+	t.Parallel()
+	all := scripts(t)
+	rule := regexp.MustCompile(`replace\(/\[([^\]]*)\]/g, c => "\[U\+" \+ c\.codePointAt\(0\)\.toString\(16\)\.toUpperCase\(\) \+ "\]"\)`).FindStringSubmatch(all["dom.js"])
+	require.NotNil(t, rule)
+	named := regexp.MustCompile("[" + regexp.MustCompile(`\\u([0-9a-f]{4})`).ReplaceAllString(rule[1], `\x{$1}`) + "]")
+	var found []rune
+	for r := rune(0); r <= unicode.MaxRune; r++ {
+		if named.MatchString(string(r)) {
+			found = append(found, r)
+		}
+	}
+	require.Equal(t, turning(), found)
+
+	ways := map[string]bool{}
+	for name, script := range all {
+		for way, safe := range map[string]string{
+			`createTextNode\([^;]*`:      `^createTextNode\(inert\(String\(child\)\)\)`,
+			`textContent = [^;]*`:        `^textContent = shown$`,
+			`document\.title = [^;]*`:    `^document\.title = (inert\(title\) \+ )?"[^"]*"$`,
+			`\bconfirm\("[^;]*?"\)[^;]*`: `^confirm\(("[^"]*"( \+ inert\([^()]*\) \+ )?)+\)`,
+		} {
+			for _, found := range regexp.MustCompile(way).FindAllString(script, -1) {
+				require.Regexp(t, safe, found, name)
+				ways[way] = true
+			}
+		}
+	}
+	require.Len(t, ways, 4)
+	require.Contains(t, all["dom.js"], "const shown = inert(text);")
+}
+
+func TestWhatTurnsTheDirectionIsShownByNameInAReport(t *testing.T) {
+	t.Parallel()
+	for _, r := range turning() {
+		c := string(r)
+		name := fmt.Sprintf("[U+%04X]", r)
+		mux := http.NewServeMux()
+		web.Register(mux, web.Backend{Report: func(context.Context, string) (web.Report, error) {
+			return web.Report{
+				Question: "q" + c + "q", Thread: "t",
+				Markdown: "m" + c + "m, e&#x" + fmt.Sprintf("%x", r) + ";e, `k" + c + "k`, [l" + c + "l](https://a.example/" + c + "gpj.exe), https://b.example/" + c + "gpj.exe and <i title='" + c + "'>",
+				Pages:    []web.Page{{N: 1, URL: "https://c.example/" + c + "gpj.exe", Title: "p" + c + "p"}, {N: 2, URL: "https://d.example/" + c + "gpj.exe"}, {N: 3, Title: "n" + c + "n"}},
+			}, nil
+		}})
+		answer := httptest.NewRecorder()
+		mux.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/reports/x", nil))
+		require.Equal(t, http.StatusOK, answer.Code)
+		html := answer.Body.String()
+		require.NotContains(t, html, c, name)
+		require.NotRegexp(t, fmt.Sprintf(`(?i)&#x?0*(%x|%d);`, r, r), html, "nor by an entity")
+		for _, shown := range []string{"<h1 dir=\"auto\">q?q", "m?m", "e?e", "k?k", ">l?l<", ">https://b.example/</a>?gpj.exe", "&lt;i title='?'", ">p?p<", "<bdi>https://c.example/?gpj.exe<", ">https://d.example/?gpj.exe<", "<bdi>n?n<"} {
+			if shown = strings.ReplaceAll(shown, "?", name); !strings.Contains(html, shown) && !strings.Contains(html, strings.ReplaceAll(shown, "'", "&#39;")) {
+				require.Contains(t, html, shown)
+			}
+		}
+		for _, link := range []string{"a", "c", "d"} {
+			require.Regexp(t, `(?i)href="https://`+link+`\.example/`+url.PathEscape(c)+`gpj\.exe"`, html, "a link leads where it did")
 		}
 	}
 }

@@ -5,16 +5,20 @@
 package web
 
 import (
+	"bytes"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"crypto/subtle"
 	"embed"
 	"encoding/hex"
+	"fmt"
 	"html/template"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // ContentSecurityPolicy lets the page load its own files and nothing else, whatever a report may hold.
@@ -151,5 +155,18 @@ func page(w http.ResponseWriter, status int, t *template.Template, data any) {
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	_ = t.Execute(w, data) // who hung up needs no page
+	var html bytes.Buffer
+	_ = t.Execute(&html, data)          // the data fits its template
+	_, _ = w.Write(inert(html.Bytes())) // who hung up needs no page
 }
+
+// inert shows the characters that turn the direction of what follows as their names, as the function of dom.js that says why does. It takes a page
+// whole: in addresses of links they are escaped already.
+func inert(html []byte) []byte {
+	return turning.ReplaceAllFunc(html, func(c []byte) []byte {
+		r, _ := utf8.DecodeRune(c)
+		return fmt.Appendf(nil, "[U+%04X]", r)
+	})
+}
+
+var turning = regexp.MustCompile(`[\x{202a}-\x{202e}\x{2066}-\x{2069}]`)

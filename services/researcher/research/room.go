@@ -26,7 +26,7 @@ func (r *Researcher) waitForRoom(ctx context.Context, watching *bulletin) error 
 		if err == nil || !errors.Is(err, errNoRoom) {
 			return err
 		}
-		watching.waiting(err.Error())
+		watching.waiting("more room: " + err.Error())
 		r.Log.Warn().Err(err).Msg("no call is started")
 		select {
 		case <-ctx.Done():

@@ -127,7 +127,7 @@ func (r *Researcher) run(work context.Context, j job) (outcome string, err error
 // was delivered to a process that was stopped, meanwhile, is with it when it comes back, and must not take the run from the one that plays
 // it. The one that played it first, without a lease, finds its attempt overtaken.
 func (r *Researcher) inTurn(ctx context.Context, j job, watching *bulletin, fn func(held context.Context) error) error {
-	key, waits := "provider."+j.asked.Provider, "for its turn: one call at a time"
+	key, waits := "provider."+j.asked.Provider, "its turn: one call at a time"
 	if j.asked.Replay {
 		leave, err := r.playing.enter(ctx, j.run)
 		if err != nil {
@@ -137,7 +137,7 @@ func (r *Researcher) inTurn(ctx context.Context, j job, watching *bulletin, fn f
 		if _, attempts, _ := r.lastAttempt(j); attempts == 0 && !j.again {
 			return fn(ctx)
 		}
-		key, waits = "replay."+j.run, "for another process, which plays it"
+		key, waits = "replay."+j.run, "another process, which plays it"
 	}
 	return r.Leases.Do(ctx, key, lease.Batch, fn, lease.KeepWhileBusAway(), lease.OnWait(func(h lease.Holder) {
 		watching.waiting(waits + " (" + h.Name + ")")

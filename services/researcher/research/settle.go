@@ -80,7 +80,7 @@ type finished struct{ err error }
 
 func (f *finished) Error() string { return f.err.Error() }
 
-// complete keeps the raw answer under the attempt's name, then what the event refers to, and then appends run.completed.
+// complete keeps the raw answer, one that was paid for under the attempt's name, then what the event refers to, and then appends run.completed.
 // An event that comes to nothing means that the run ended meanwhile, or that a later attempt was started: the answer is
 // void. In the second case it is errOvertaken.
 func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, error) {
@@ -88,7 +88,11 @@ func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, err
 		r.forget(j)
 		return telemetry.OutcomeSkipped, nil
 	}
-	ref, err := r.keepRaw(ctx, a)
+	name := "" // the event names a replay's: an answer that is lost before costs nothing
+	if !j.asked.Replay {
+		name = artifact.AttemptName(a.run, a.n)
+	}
+	ref, err := r.keepRaw(ctx, a, name)
 	if err != nil {
 		return "", err
 	}
@@ -128,7 +132,7 @@ func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, err
 func (r *Researcher) fail(ctx context.Context, j job, a answer, failure *provider.Error) (string, error) {
 	if a.raw != nil { // for the trail of the attempt; its failure counts without it
 		keeping, cancel := context.WithTimeout(ctx, 10*time.Second)
-		_, err := r.keepRaw(keeping, a)
+		_, err := r.keepRaw(keeping, a, artifact.AttemptName(a.run, a.n))
 		cancel()
 		if err != nil {
 			r.Log.Warn().Err(err).Str("run", j.run).Msg("what came of a failed attempt is not kept")
@@ -176,8 +180,8 @@ func retryAt(appended notebook.Appended, run string) (at time.Time) {
 	return at
 }
 
-// keepRaw saves the answer of an attempt so that it is found by the attempt alone.
-func (r *Researcher) keepRaw(ctx context.Context, a answer) (artifact.Ref, error) {
+// keepRaw saves the answer of an attempt. With its name it is found by the attempt alone, before an event refers to it and without one.
+func (r *Researcher) keepRaw(ctx context.Context, a answer, name string) (artifact.Ref, error) {
 	if a.raw == nil {
 		return artifact.Ref{}, fmt.Errorf("attempt %d of run %s: no answer to keep", a.n, a.run)
 	}
@@ -185,7 +189,7 @@ func (r *Researcher) keepRaw(ctx context.Context, a answer) (artifact.Ref, error
 		r.Tail.View(a.thread, func(t *notebook.Thread) { known = deletion.Refers(t, ref) })
 		return known
 	}
-	return a.raw.keep(ctx, r.Artifacts, a.thread, artifact.AttemptName(a.run, a.n), known)
+	return a.raw.keep(ctx, r.Artifacts, a.thread, name, known)
 }
 
 // open says whether the run still waits for its terminal event.

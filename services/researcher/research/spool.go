@@ -174,8 +174,8 @@ func (f *spooled) content() io.Reader {
 	return io.MultiReader(io.NewSectionReader(f.file, 0, f.size), rest)
 }
 
-// keep implements raw. Content and name go at the same time: the answer is found when both are there. A name may be left without its
-// content when that fails: whoever looks finds nothing.
+// keep implements raw. Content and name, if there is to be one, go at the same time: the answer is found when both are there. A name may
+// be left without its content when that fails: whoever looks finds nothing.
 func (f *spooled) keep(ctx context.Context, store *artifact.Store, thread, name string, known func(artifact.Ref) bool) (artifact.Ref, error) {
 	ref, err := artifact.RefOf(thread, f.content())
 	if err != nil {
@@ -187,7 +187,9 @@ func (f *spooled) keep(ctx context.Context, store *artifact.Store, thread, name 
 	}
 	var both errgroup.Group // each ends by its own time: content that is broken off would leave pieces that nobody owns
 	both.Go(func() error { return put(ctx, ref, f.content()) })
-	both.Go(func() error { return store.Name(ctx, thread, name, ref) })
+	if name != "" {
+		both.Go(func() error { return store.Name(ctx, thread, name, ref) })
+	}
 	return ref, both.Wait()
 }
 
@@ -199,7 +201,7 @@ func (f *spooled) close() {
 
 // raw is an answer as the provider sent it: in the spool, or kept as an artifact already.
 type raw interface {
-	// keep keeps it as an artifact that has the name. What is known is kept already, perhaps; anything else is put without a look.
+	// keep keeps it as an artifact that has the name; an empty one is none. What is known is kept already, perhaps; anything else is put without a look.
 	keep(ctx context.Context, store *artifact.Store, thread, name string, known func(artifact.Ref) bool) (artifact.Ref, error)
 }
 

@@ -1,6 +1,6 @@
 // The page of the notebook. It reads the API that everybody reads.
 import { Gone, all, api, ask, follow, followTrail, newest, ready } from "./api.js";
-import { copy, el, fill, setText, tick, weblink, when } from "./dom.js";
+import { copy, el, fill, inert, setText, tick, weblink, when } from "./dom.js";
 
 const main = document.getElementById("main");
 const lookAgain = 2000;   // ms between two looks at a thread whose stages are worked on
@@ -36,7 +36,7 @@ async function show(anew) {
     const [title, content] = thread ? await threadView(thread) : kind === "settings" ? await settingsView() :
       kind === "trouble" ? await troubleView() : await threadsView(kind === "archived");
     if (mine !== view) return;
-    document.title = title + " · Factstream";
+    document.title = inert(title) + " · Factstream";
     fill(main, content);
     if (!anew) { main.focus({ preventScroll: true }); scrollTo(0, 0); }
     if (!anew && fact) toFact(fact);
@@ -212,7 +212,7 @@ function newThread(settings) {
       field("Mode", modeSelect("mode", settings.mode)),
       numberField("budget", "Budget (credits)", settings.budget, { min: 0, max: 1000000000 })),
     el("p", {}, el("label", { class: "check", for: "auto" }, el("input", { id: "auto", type: "checkbox" }), "Autopilot: go on with follow-up questions while the budget allows")),
-    send, " ", el("small", {}, "This spends nothing yet."));
+    el("div", { class: "actions" }, send, el("small", {}, "This spends nothing yet.")));
 }
 
 function tags(list) { return el("p", { class: "tags" }, list.map(t => el("span", {}, text(t)))); }
@@ -318,7 +318,7 @@ async function threadView(id) {
     contradictions.items.length > 0 && part("contradictions", "Disputed: " + count(contradictions.items.length, "contradiction"),
       el("ul", { class: "list" }, contradictions.items.map(c => contradictionItem(c, ref)))),
     runs.items.length > 0 && part("facts", count(facts.items.length, "fact"), facts.items.length === 0 ? el("p", { class: "soft" }, "Facts appear when a report has been read.") :
-      el("ol", { class: "list" }, facts.items.map(f => factItem(f, numbers.get(f.id)))), facts.more && el("p", { class: "soft" }, "The others are in the API.")),
+      el("ol", { class: "list" }, facts.items.map(f => factItem(f, numbers.get(f.id), ref))), facts.more && el("p", { class: "soft" }, "The others are in the API.")),
     sources.items.length > 0 && part("sources", count(sources.items.length, "source"), el("ul", { class: "list" }, sources.items.map(sourceItem))),
     part("questions", count(questions.items.length, "question"), el("ul", { class: "list" }, questions.items.map(questionItem))),
     coverage && part("coverage", "Topics", el("ul", {}, coverage.topics.map(t => el("li", {}, text(t.name), ": " + count(t.facts, "fact"),
@@ -449,20 +449,24 @@ function briefPart(brief, ref) {
   const cited = s => el("li", { dir: "auto" }, s.text, " ", el("span", { class: "refs" }, s.facts.map(ref)));
   const list = (title, items, item) => items.length > 0 && [el("h3", {}, title), el("ul", {}, items.map(item))];
   return el("div", { class: "card" },
-    list("Findings", brief.findings, cited), list("Disputed", brief.disputed, d => el("li", { dir: "auto" }, d.text)), list("Relationships", brief.relationships, cited),
+    list("Findings", brief.findings, cited), list("Disputed", brief.disputed, d => el("li", { dir: "auto" }, d.text)),
+    brief.withheld.length > 0 && el("p", { class: "soft" }, "Not among the findings, because they repeat a side of a dispute or rest on one: ",
+      el("span", { class: "refs" }, brief.withheld.map(ref))),
+    list("Relationships", brief.relationships, cited),
     list("Gaps", brief.gaps, g => el("li", { dir: "auto" }, g)),
     el("p", { class: "soft" }, "After " + count(brief.run_count, "run") + " · engine " + brief.engine + " · ", when(brief.created_at),
       brief.dropped_sentences > 0 && " · " + count(brief.dropped_sentences, "sentence") + " dropped"));
 }
 
-function factItem(f, number) {
+function factItem(f, number, ref) {
   return el("li", { id: "fact-" + f.id, tabindex: -1 },
     el("p", { dir: "auto" }, el("strong", {}, number + ". " + f.statement)),
     el("p", { class: "soft" }, f.source ? [weblink(f.source.url, f.source.title || f.source.url), " · " + site(f.source.url)] : "no single page",
       f.source && f.source.published_at && " · " + f.source.published_at.slice(0, 10),
       f.support.pages > 1 && " · " + count(f.support.pages, "page") + " on " + count(f.support.sites, "site"), " · confidence " + Math.round(f.confidence * 100) + "%",
       f.disputed && [" · ", el("span", { class: "error" }, "disputed")], f.stale && [" · ", el("span", { class: "warn" }, "stale")], f.replayed && " · replayed",
-      f.seen_elsewhere.length > 0 && " · seen in " + count(f.seen_elsewhere.length, "other thread")),
+      f.seen_elsewhere.length > 0 && " · seen in " + count(f.seen_elsewhere.length, "other thread"),
+      f.related.length > 0 && [" · see also ", el("span", { class: "refs" }, f.related.map(ref))]),
     f.excerpt && el("blockquote", { dir: "auto" }, f.excerpt.text),
     f.tags.length > 0 && tags(f.tags));
 }
@@ -527,7 +531,7 @@ function threadSettings(thread) {
     el("div", { class: "actions" },
       actionButton("archive", thread.archived ? "Take out of the archive" : "Archive", async () => { await ask(at, "PATCH", { archived: !thread.archived }); await show(true); }),
       actionButton("delete", "Delete the thread", async () => {
-        if (!confirm("Delete “" + thread.title + "” with all its facts and reports? What it cost stays known. This cannot be undone.")) return;
+        if (!confirm("Delete “" + inert(thread.title) + "” with all its facts and reports? What it cost stays known. This cannot be undone.")) return;
         await ask(at, "DELETE");
         done("The thread is deleted.");
         location.hash = "#/";

@@ -1,6 +1,13 @@
 // Making and changing elements. Everything that the page shows goes through nodes, so that nothing but text, numbers and elements can become visible,
 // whatever an expression came to; and a link leads only to the web or into the page.
 
+// inert shows the characters that turn the direction of what follows (embeddings, overrides, isolates) as their names: an address or a title from outside
+// could otherwise read as another than it is. Marks that stand for a letter (U+200E, U+200F, U+061C) and joiners are part of many languages' writing and
+// stay. The server does the same to the pages that it makes: inert in web.go.
+export function inert(text) {
+  return text.replace(/[\u202a-\u202e\u2066-\u2069]/g, c => "[U+" + c.codePointAt(0).toString(16).toUpperCase() + "]");
+}
+
 // el makes an element. Attributes that are null, undefined or false are left out; a function under "on..." listens.
 export function el(tag, attributes, ...children) {
   const e = document.createElement(tag);
@@ -20,7 +27,7 @@ function nodes(children) {
   for (const child of children.flat(Infinity)) {
     if (child === undefined || child === null || child === false || child === "") continue;
     if (child instanceof Node) there.push(child);
-    else if (typeof child === "string" || Number.isFinite(child)) there.push(document.createTextNode(String(child)));
+    else if (typeof child === "string" || Number.isFinite(child)) there.push(document.createTextNode(inert(String(child))));
     else console.error("not shown:", child);
   }
   return there;
@@ -37,7 +44,8 @@ export function weblink(url, text) {
 
 // setText changes an element's text if it differs: a live region that is set to what it says already would be read out again.
 export function setText(e, text) {
-  if (e.textContent !== text) e.textContent = text;
+  const shown = inert(text);
+  if (e.textContent !== shown) e.textContent = shown;
 }
 
 // fill makes root hold the children, changing only what differs: what a person has typed, selected, opened or focused stays as it is.
@@ -107,7 +115,7 @@ const relative = new Intl.RelativeTimeFormat("en", { numeric: "auto" });
 
 export function ago(time) {
   const seconds = (new Date(time).getTime() - Date.now()) / 1000;
-  if (Math.abs(seconds) < 10) return "now";
+  if (Math.abs(seconds) < 10) return seconds > 0 ? "now" : "just now";
   for (const [unit, size] of [["year", 31557600], ["month", 2629800], ["day", 86400], ["hour", 3600], ["minute", 60]]) {
     if (Math.abs(seconds) >= size) return relative.format(Math.trunc(seconds / size), unit);
   }
