@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync"
 	"time"
 	"unicode/utf8"
 )
@@ -33,7 +34,8 @@ type Event struct {
 	// Name is the event's name; DefaultName when the stream gave none or an empty one.
 	Name string
 	// Data is the event's data: its data lines joined by LF. It is valid UTF-8 (an invalid sequence became U+FFFD),
-	// may be empty, and is the caller's to keep and change.
+	// may be empty, and is the caller's to keep and change. Large data is handed over in the buffer it came into, which
+	// may be up to three times as large.
 	Data []byte
 	// ID is the last event id that the stream had named when this event ended; "" when none.
 	ID string
@@ -94,8 +96,12 @@ const (
 const (
 	maxKey = 5 // "event", "retry": a longer field name is unknown
 	// copyBelow is the size under which an event's data is copied out and the buffer kept; a larger buffer is handed
-	// over whole, so that large data is not copied again.
+	// over whole, so that large data is not copied again, unless less than a third of it is used.
 	copyBelow = 32 << 10
+	// keepBuffer is the largest buffer that is kept for the next event.
+	keepBuffer = 2 * copyBelow
+	// wholeRoomAbove is the size above which data that comes in pieces gets room for MaxEvent.
+	wholeRoomAbove = 1 << 20
 	// maxNames and maxNameKept bound the memory for names if a stream invents one per event.
 	maxNames    = 128
 	maxNameKept = 64
@@ -258,13 +264,12 @@ func (d *Decoder) partOfLine(s []byte) {
 			d.line = inValue
 		case inValue:
 			d.work += int64(len(s))
+			b := &d.value
 			if d.field == fieldData {
-				d.data = append(d.room(d.data, len(s)), s...)
-			} else {
-				d.value = append(d.room(d.value, len(s)), s...)
+				b = &d.data
 			}
-			if len(d.data) > MaxEvent || len(d.value) > MaxEvent {
-				d.fail()
+			if need := len(*b) + len(s); need <= cap(*b) || d.grow(b, need) {
+				*b = append(*b, s...)
 			}
 			return
 		case ignored:
@@ -273,30 +278,67 @@ func (d *Decoder) partOfLine(s []byte) {
 	}
 }
 
-// room returns b with room for n more bytes. It doubles, where append would grow a large slice by a quarter and so copy
-// every byte of a long event about four times.
-func (d *Decoder) room(b []byte, n int) []byte {
-	if need := len(b) + n; need > cap(b) {
-		d.work += int64(len(b))
-		return append(make([]byte, 0, max(2*cap(b), need)), b...)
+// grow gives b, which is the pending event's data or a value, room for need bytes. It fails if an event may not be as
+// large; so no buffer ever has room for more.
+//
+// Room doubles while that is little. What grows over wholeRoomAbove gets at once all the room that there may be: the
+// system backs new memory only where it is written, so the rest of it costs addresses, while to go on doubling would
+// write every byte twice, into memory of which as much is thrown away as is used. A first piece that is large gets what
+// it needs, for it may be all.
+func (d *Decoder) grow(b *[]byte, need int) bool {
+	if need > MaxEvent {
+		d.fail()
+		return false
 	}
-	return b
+	d.work += int64(len(*b))
+	if need > wholeRoomAbove && len(*b) > 0 {
+		*b = append(wholeRoom(), *b...)
+		return true
+	}
+	*b = append(make([]byte, 0, max(min(2*cap(*b), wholeRoomAbove), need)), *b...)
+	return true
+}
+
+// wholeRooms are buffers with room for MaxEvent whose data was copied out. To clear a new one takes longer than an event
+// that fills a part of it. The collector takes them away when they are not used.
+var wholeRooms sync.Pool
+
+func wholeRoom() []byte {
+	if room, ok := wholeRooms.Get().(*[MaxEvent]byte); ok {
+		return room[:0]
+	}
+	return make([]byte, 0, MaxEvent)
+}
+
+// kept returns b, whose content nobody needs any more, to be used again; nil if it is so large that a decoder that waits
+// for its next event must not hold it.
+func kept(b []byte) []byte {
+	if cap(b) > keepBuffer {
+		giveBack(b)
+		return nil
+	}
+	return b[:0]
+}
+
+func giveBack(b []byte) {
+	if cap(b) == MaxEvent {
+		wholeRooms.Put((*[MaxEvent]byte)(b[:MaxEvent]))
+	}
 }
 
 // openField is called when the field name of the current line is complete.
 func (d *Decoder) openField() {
 	d.line = afterColon
-	d.value = d.value[:0]
 	switch string(d.key[:d.keyN]) {
 	case "data":
 		d.field = fieldData
-		if d.hasData {
+		if d.hasData { // a stream of empty data lines grows by their line ends only
+			if n := len(d.data); n == cap(d.data) && !d.grow(&d.data, n+1) {
+				return
+			}
 			d.data = append(d.data, '\n')
 		}
 		d.hasData = true
-		if len(d.data) > MaxEvent { // a stream of empty data lines grows by their line ends only
-			d.fail()
-		}
 	case "event":
 		d.field = fieldEvent
 	case "id":
@@ -327,6 +369,8 @@ func (d *Decoder) endLine(out *[]Event) {
 // applyField takes over the value of a field that replaces (data was appended as it came).
 func (d *Decoder) applyField() {
 	switch d.field {
+	case fieldData:
+		return
 	case fieldEvent:
 		d.name = append(d.name[:0], d.value...)
 	case fieldID:
@@ -339,6 +383,7 @@ func (d *Decoder) applyField() {
 		}
 	}
 	d.work += int64(len(d.value))
+	d.value = kept(d.value)
 }
 
 // dispatch ends the pending event and forgets it; without a data field there is none.
@@ -349,10 +394,11 @@ func (d *Decoder) dispatch(out *[]Event) {
 		switch valid := utf8.Valid(d.data); {
 		case !valid:
 			e.Data = wellFormed(d.data)
-			d.data = d.data[:0]
-		case len(d.data) < copyBelow:
+			d.data = kept(d.data)
+		case len(d.data) < copyBelow, len(d.data) < cap(d.data)/3:
+			d.work += int64(len(d.data))
 			e.Data = append(make([]byte, 0, len(d.data)), d.data...)
-			d.data = d.data[:0]
+			d.data = kept(d.data)
 		default:
 			e.Data = d.data
 			d.data = nil
@@ -360,7 +406,7 @@ func (d *Decoder) dispatch(out *[]Event) {
 		*out = append(*out, e)
 	}
 	d.hasData = false
-	d.name = d.name[:0]
+	d.name = kept(d.name)
 }
 
 func (d *Decoder) eventName() string {
@@ -382,7 +428,7 @@ func (d *Decoder) eventName() string {
 
 func (d *Decoder) fail() {
 	d.err = fmt.Errorf("after %d bytes of the stream: %w", d.total, ErrEventTooLarge)
-	d.data, d.value, d.name, d.hasData = nil, nil, nil, false
+	d.data, d.value, d.name, d.hasData, d.line = nil, nil, nil, false, ignored
 }
 
 // digits reads a retry value: ASCII digits only, at least one, and a number of milliseconds that a Duration can hold.
