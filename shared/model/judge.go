@@ -90,11 +90,12 @@ func (s Statement) lines() []string {
 	return lines
 }
 
-// Check reads a verdict. It is pure. A relation that is none of the three is an ErrSchema.
+// Check reads a verdict. It is pure. A duplicate that plainly is none becomes distinct. A relation that is none of the three is an ErrSchema.
 func (t JudgeTask) Check(reply JudgeReply) (Verdict, error) {
 	drops := Drops{}
 	v := Verdict{Relation: Relation(reply.Relation), Reason: reason(reply.Reason, drops), Outcome: Outcome{Drops: drops}}
 	v.Related = v.Relation == Distinct && reply.Related
+	t.guard(&v)
 	switch v.Relation {
 	case Duplicate, Contradiction, Distinct:
 		return v, nil

@@ -29,24 +29,28 @@ type Engine struct{}
 // New returns the engine.
 func New() Engine { return Engine{} }
 
-var _ model.Model = Engine{}
+var _ model.Direct = Engine{}
 
 // edition changes with every change of the rules that may change an answer; it is part of the digest.
-const edition = "3"
+const edition = "4"
 
 // Info never fails. The digests cover the edition of the rules and the word lists.
 func (Engine) Info(context.Context) (model.Info, error) {
+	return info(), nil
+}
+
+var info = sync.OnceValue(func() model.Info {
+	rules, vectors := "rules-"+edition, fmt.Sprintf("ngrams-%d", Dimension)
 	return model.Info{
-		Engine:     model.EngineExtractive,
-		ChatModel:  "rules-" + edition,
-		ChatDigest: digest(),
-		EmbedModel: fmt.Sprintf("ngrams-%d", Dimension), EmbedDigest: digest(),
+		Engine:    model.EngineExtractive,
+		ChatModel: rules, ChatDigest: digest(),
+		EmbedModel: vectors, EmbedDigest: digest(),
 		Dimension:   Dimension,
 		Floor:       Floor,
 		FloorReason: floorReason,
-		Installed:   []string{"rules-" + edition, fmt.Sprintf("ngrams-%d", Dimension)},
-	}, nil
-}
+		Installed:   []string{rules, vectors},
+	}
+})
 
 var digest = sync.OnceValue(func() string {
 	h := sha256.New()
@@ -67,18 +71,37 @@ var digest = sync.OnceValue(func() string {
 
 // Generate answers req.Task; the prompt and the schema are for language models and not read. The reply is one JSON object of the
 // task's reply type. A task of another type is model.ErrRefused; otherwise the only error is the cause of ctx.
-func (Engine) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
+func (e Engine) Generate(ctx context.Context, req model.Request) (model.Reply, error) {
+	answer, reply, err := e.Answer(ctx, req.Task)
+	if err != nil {
+		return reply, err
+	}
+	data, err := json.Marshal(answer)
+	if err != nil {
+		return model.Reply{}, fmt.Errorf("write the answer to %s: %w", req.Task.Step(), err)
+	}
+	reply.Text = string(data)
+	return reply, nil
+}
+
+// Answer is Generate without the JSON.
+func (Engine) Answer(ctx context.Context, task model.Task) (answer any, reply model.Reply, err error) {
 	if ctx.Err() != nil {
-		return model.Reply{}, context.Cause(ctx)
+		return nil, model.Reply{}, context.Cause(ctx)
 	}
 	started := time.Now()
-	var answer any
-	switch task := req.Task.(type) {
+	switch task := task.(type) {
 	case model.DistillTask:
 		answer = distill(task)
 	case model.JudgeTask:
-		relation, reason := judge(task.Elder.Text, task.Newer.Text)
-		answer = model.JudgeReply{Relation: string(relation), Reason: reason}
+		relation, reason, both := judged(task.Elder.Text, task.Newer.Text)
+		verdict := model.JudgeReply{Relation: string(relation), Reason: reason}
+		if relation == model.Distinct {
+			if why, ok := both.tellsOfTheSame(task.Elder.Text, task.Newer.Text); ok {
+				verdict.Related, verdict.Reason = true, why
+			}
+		}
+		answer = verdict
 	case model.QuestionsTask:
 		answer = plan(task)
 	case model.BriefTask:
@@ -86,11 +109,7 @@ func (Engine) Generate(ctx context.Context, req model.Request) (model.Reply, err
 	case model.CoverageTask:
 		answer = cover(task)
 	default:
-		return model.Reply{}, fmt.Errorf("%w: the extractive engine knows no task %T", model.ErrRefused, req.Task)
+		return nil, model.Reply{}, fmt.Errorf("%w: the extractive engine knows no task %T", model.ErrRefused, task)
 	}
-	data, err := json.Marshal(answer)
-	if err != nil {
-		return model.Reply{}, fmt.Errorf("write the answer to %s: %w", req.Task.Step(), err)
-	}
-	return model.Reply{Text: string(data), Engine: model.EngineExtractive, Model: "rules-" + edition, Digest: digest(), Duration: time.Since(started)}, nil
+	return answer, model.Reply{Engine: model.EngineExtractive, Model: info().ChatModel, Digest: digest(), Duration: time.Since(started)}, nil
 }

@@ -25,11 +25,30 @@ import (
 // verbs of having and doing, where one figure of one unit differs and all names are shared. Remarks in passing and the sentences that a
 // statement leans on tell what it is about, and contradict nothing themselves.
 func judge(elder, newer string) (model.Relation, string) {
+	relation, reason, _ := judged(elder, newer)
+	return relation, reason
+}
+
+// compared is what two whole statements have in common.
+type compared struct {
+	a, b *claim
+	al   *alignment
+}
+
+func judged(elder, newer string) (model.Relation, string, compared) {
 	a, b := read(elder), read(newer)
-	v := compare(a, b)
+	whole := compared{a: a.reported(), b: b.reported()}
+	whole.al = align(whole.a, whole.b)
+	v := whole.al.compare(whole.a, whole.b)
 	if v.relation == model.Duplicate {
-		return v.relation, v.reason
+		return v.relation, v.reason, whole
 	}
+	relation, reason := byParts(elder, newer, a, b, v)
+	return relation, reason, whole
+}
+
+// byParts looks at what two statements, of which v is the verdict as wholes, lean on, and at their clauses.
+func byParts(elder, newer string, a, b *claim, v verdict) (model.Relation, string) {
 	// What a statement says is its last sentence, where that leans on those before.
 	lastA, lastB := focus(elder), focus(newer)
 	if lastA != nil || lastB != nil {
@@ -129,7 +148,10 @@ const clauseShared = 3
 // compare relates two claims as wholes.
 func compare(a, b *claim) verdict {
 	a, b = a.reported(), b.reported()
-	al := align(a, b)
+	return align(a, b).compare(a, b)
+}
+
+func (al *alignment) compare(a, b *claim) verdict {
 	d := differences(a, b)
 	if v, ok := al.otherSubject(al.coreA, al.coreB); ok {
 		return v
@@ -574,6 +596,14 @@ func duplicates(a, b *claim, al *alignment, d difference) verdict {
 		return distinct("They differ in how far they go: %s.", strings.Join(slices.Concat(a.criticals(), b.criticals()), ", "))
 	case flips == 0 && al.rolesDiffer(a, b):
 		return distinct("Who does what to whom differs.")
+	}
+	if m := otherMarks(a, b); m != "" {
+		return distinct("Only one of them is about %q.", m)
+	}
+	if one, other := al.rearranged(a, b, flips > 0); one != "" {
+		return distinct("%q and %q have changed places.", one, other)
+	}
+	switch {
 	case shared+len(d.same) < 2:
 		return distinct("Too little is shared to call them the same.")
 	}
@@ -1163,15 +1193,9 @@ var particles = map[string]string{"は": "は", "が": "は", "を": "を", "に
 // that it is one of; "" for none.
 func (c *claim) place(i int) string {
 	if c.terms[i].glyph {
-		last := c.terms[i]
-		for _, t := range c.terms[i+1:] {
-			if !t.glyph || t.start != last.end {
-				break
-			}
-			last = t
-		}
-		_, n := utf8.DecodeRuneInString(c.text[last.end:])
-		return particles[c.text[last.end:last.end+n]]
+		rest := strings.TrimLeftFunc(c.text[c.terms[i].end:], func(r rune) bool { return unicode.In(r, unicode.Han, unicode.Katakana) || r == 'ー' })
+		_, n := utf8.DecodeRuneInString(rest)
+		return particles[rest[:n]]
 	}
 	own := ""
 	if possessive(c.terms[i]) {

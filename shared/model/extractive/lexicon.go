@@ -121,6 +121,28 @@ func (lex *lexicon) readWords() {
 	})
 }
 
+// smallWords has the small words of each language that [stop] has, one bit for each of its lines; the first two are one language.
+var smallWords = sync.OnceValue(func() map[string]uint8 {
+	out, line := map[string]uint8{}, -1
+	lines("words.txt", func(words string) {
+		switch {
+		case words == "[stop]":
+			line = 0
+			return
+		case words[0] == '[', line > 8:
+			line = -1
+		}
+		if line < 0 {
+			return
+		}
+		for word := range strings.FieldsSeq(words) {
+			out[word] |= 1 << max(0, line-1)
+		}
+		line++
+	})
+	return out
+})
+
 // phrase turns a phrase into stems.
 func (lex *lexicon) phrase(s string) string {
 	fields := strings.Fields(s)

@@ -2,13 +2,14 @@ package measure
 
 import (
 	"strconv"
+	"strings"
 	"unicode"
 	"unicode/utf8"
 )
 
 // date reads the date that starts at token i and returns the token after it, or i if none does.
 func (p *parser) date(i int) int {
-	for _, read := range []func(int) (Date, int){p.isoDate, p.hanDate, p.dayMonth, p.monthDay, p.periodOfYear, p.plainYear} {
+	for _, read := range []func(int) (Date, int){p.isoDate, p.numericDate, p.hanDate, p.dayMonth, p.monthDay, p.periodOfYear, p.plainYear} {
 		d, next := read(i)
 		if next == i {
 			continue
@@ -57,6 +58,43 @@ func (p *parser) isoDate(i int) (d Date, next int) {
 		d.Day, next = day, i+5
 	}
 	return d, next
+}
+
+// numericDate reads "03.06.2025", the day first, "2025/6/3", and "13/2/2026" and the like, of which not every one says which is the month.
+func (p *parser) numericDate(i int) (d Date, next int) {
+	if parts := strings.Split(p.at(i).raw, "."); p.at(i).kind == number && len(parts) == 3 {
+		numbers := [3]int{}
+		for k, part := range parts {
+			numbers[k] = whole(token{kind: number, raw: part}, 31)
+		}
+		if y := year(parts[2]); y != 0 && numbers[0] != 0 && numbers[1] != 0 && numbers[1] <= 12 {
+			return Date{Year: y, Month: numbers[1], Day: numbers[0]}, i + 1
+		}
+		if y := year(parts[0]); y != 0 && numbers[1] != 0 && numbers[1] <= 12 && numbers[2] != 0 {
+			return Date{Year: y, Month: numbers[1], Day: numbers[2]}, i + 1
+		}
+		return d, i
+	}
+	for k := i + 1; k <= i+4; k++ {
+		if !p.at(k).glued || (k-i)%2 == 1 && p.at(k).raw != "/" && p.at(k).raw != "-" || p.at(k).raw != p.at(i+1).raw && (k-i)%2 == 1 {
+			return d, i
+		}
+	}
+	first, second, last := whole(p.at(i), 31), whole(p.at(i+2), 31), whole(p.at(i+4), 31)
+	y := year(p.at(i + 4).raw)
+	switch {
+	case year(p.at(i).raw) != 0 && second != 0 && second <= 12 && last != 0:
+		return Date{Year: year(p.at(i).raw), Month: second, Day: last}, i + 5
+	case y == 0 || first == 0 || second == 0 || first > 12 && second > 12:
+		return d, i
+	case first == second:
+		return Date{Year: y, Month: first, Day: first}, i + 5
+	case first > 12:
+		return Date{Year: y, Month: second, Day: first}, i + 5
+	case second > 12:
+		return Date{Year: y, Month: first, Day: second}, i + 5
+	}
+	return Date{Year: y, Either: [2]int{first, second}}, i + 5
 }
 
 // hanDate reads 2024年3月5日 and its parts.

@@ -17,6 +17,7 @@ type Quantity struct {
 	AtLeast    bool    // "at least", "more than": Lo is a lower bound
 	AtMost     bool    // "at most", "less than": Hi is an upper bound
 	Scope      bool    // says for which cases the sentence holds ("under 40", "at 25 °C"), rather than what holds
+	Falling    bool    // a range of which the greater number stands first: "from 20 to 10 percent", a score of 4–2
 	part       bool    // a fraction that no written percentage is equal to ("two thirds")
 	grain      float64 // what one step of the last written digit is worth, in the base unit
 }
@@ -47,6 +48,9 @@ func Compare(a, b Quantity) Relation {
 		exact = 0.01 * size // 52 weeks and one year, 30 days and one month
 	}
 	if gap <= exact {
+		if a.Falling != b.Falling && gap < size {
+			return Close // a range may be told from either end, a score or a change may not
+		}
 		if bounds {
 			return Same
 		}
@@ -100,11 +104,15 @@ type Date struct {
 	Month      int    // 1..12, 0 if not given
 	Day        int    // 1..31, 0 if not given
 	Part       string // part of a year: "q1".."q4", "h1", "h2", "spring".."winter", "early", "mid", "late", "decade"; "" if none
+	Either     [2]int // of "1/2/2026", which may be in January or in February; Month and Day are 0 then
 }
 
 // CompareDates relates two dates: Same if they say the same, Close if one says more, Apart if a part that both give differs, Unlike if
 // they have no part in common. It is symmetric.
 func CompareDates(a, b Date) Relation {
+	if a.Either != b.Either {
+		return compareEither(a, b)
+	}
 	common, more := false, false
 	for _, p := range [][2]int{{a.Year, b.Year}, {a.Month, b.Month}, {a.Day, b.Day}} {
 		switch {
@@ -134,6 +142,27 @@ func CompareDates(a, b Date) Relation {
 	return Same
 }
 
+// compareEither relates two dates of which at least one does not say which number is the month: Close if they may be the same.
+func compareEither(a, b Date) Relation {
+	readings := func(d Date) []Date {
+		if d.Either == [2]int{} {
+			return []Date{d}
+		}
+		return []Date{{Year: d.Year, Month: d.Either[0], Day: d.Either[1]}, {Year: d.Year, Month: d.Either[1], Day: d.Either[0]}}
+	}
+	for _, x := range readings(a) {
+		for _, y := range readings(b) {
+			switch CompareDates(x, y) {
+			case Same, Close:
+				return Close
+			case Unlike:
+				return Unlike
+			}
+		}
+	}
+	return Apart
+}
+
 // Find returns the quantities and dates of a sentence in the order in which they stand; their spans do not overlap. Numbers that are
 // part of a name ("phase 3", "Version 4", "COVID-19") are neither.
 func Find(sentence string) ([]Quantity, []Date) {
@@ -141,4 +170,44 @@ func Find(sentence string) ([]Quantity, []Date) {
 	p.commaDecimal = continental(p.toks)
 	p.run()
 	return p.quantities, p.dates
+}
+
+// Spelled reports whether a sentence has a word, outside of figures in digits, that may be a number or stand for one: "twelve", "half", "doubled",
+// "third", "三".
+func Spelled(sentence string) bool {
+	p := parser{text: sentence, toks: scan(sentence)}
+	quantities, dates := Find(sentence)
+	inDigits := func(t token) bool {
+		for _, q := range quantities {
+			if t.start >= q.Start && t.end <= q.End && hasDigit(sentence[q.Start:q.End]) {
+				return true
+			}
+		}
+		for _, d := range dates {
+			if t.start >= d.Start && t.end <= d.End {
+				return true
+			}
+		}
+		return false
+	}
+	for _, t := range p.toks {
+		low := t.low
+		known := small[low] != 0 || foreignSmall[low] != 0 || tens[low] != 0 || scales[low] != 0 || foreignScales[low] != 0 || fractions[low] != 0 || multiples[low] != 0 || ordinals[low] != 0 ||
+			low == "hälfte" || low == "moitié" || low == "mitad" || low == "metà" || low == "one" || t.kind == han && spelledHan[t.raw]
+		if known && !inDigits(t) {
+			return true
+		}
+	}
+	return false
+}
+
+var spelledHan = set("一 二 三 四 五 六 七 八 九 十 百 千 万 萬 亿 億 两 兩 半 倍")
+
+func hasDigit(s string) bool {
+	for i := range len(s) {
+		if s[i] >= '0' && s[i] <= '9' {
+			return true
+		}
+	}
+	return false
 }

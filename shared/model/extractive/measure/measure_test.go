@@ -175,6 +175,13 @@ func TestCompareDates(t *testing.T) {
 		{Date{Year: 2024, Part: "q1"}, Date{Year: 2024, Part: "q2"}, Apart},
 		{Date{Month: 5}, Date{Year: 2024}, Unlike},
 		{Date{Part: "summer"}, Date{Part: "summer"}, Same},
+		{Date{Year: 2026, Either: [2]int{1, 2}}, Date{Year: 2026, Either: [2]int{1, 2}}, Same},
+		{Date{Year: 2026, Either: [2]int{1, 2}}, Date{Year: 2026, Either: [2]int{2, 1}}, Close},
+		{Date{Year: 2026, Either: [2]int{1, 2}}, Date{Year: 2026, Either: [2]int{1, 3}}, Apart},
+		{Date{Year: 2026, Either: [2]int{1, 2}}, Date{Year: 2026, Month: 2, Day: 1}, Close},
+		{Date{Year: 2026, Either: [2]int{1, 2}}, Date{Year: 2026, Month: 5, Day: 1}, Apart},
+		{Date{Year: 2026, Either: [2]int{1, 2}}, Date{Year: 2026}, Close},
+		{Date{Year: 2026, Either: [2]int{1, 2}}, Date{Year: 2027}, Apart},
 	}
 	for _, c := range cases {
 		require.Equal(t, c.want, CompareDates(c.a, c.b), "%v %v", c.a, c.b)
@@ -182,15 +189,65 @@ func TestCompareDates(t *testing.T) {
 	}
 }
 
+func TestDatesInDigits(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]Date{
+		"until 03.06.2025.":   {Year: 2025, Month: 6, Day: 3},
+		"until 3.6.2025":      {Year: 2025, Month: 6, Day: 3},
+		"until 2025.06.03":    {Year: 2025, Month: 6, Day: 3},
+		"until 2025/6/3":      {Year: 2025, Month: 6, Day: 3},
+		"until 13/2/2026":     {Year: 2026, Month: 2, Day: 13},
+		"until 2/13/2026":     {Year: 2026, Month: 2, Day: 13},
+		"until 2/2/2026":      {Year: 2026, Month: 2, Day: 2},
+		"until 1/2/2026":      {Year: 2026, Either: [2]int{1, 2}},
+		"until 01-02-2026":    {Year: 2026, Either: [2]int{1, 2}},
+		"until 2025-06-03 at": {Year: 2025, Month: 6, Day: 3},
+	} {
+		_, dates := Find(text)
+		require.Len(t, dates, 1, text)
+		dates[0].Start, dates[0].End = 0, 0
+		require.Equal(t, want, dates[0], text)
+	}
+	for _, text := range []string{"version 1.2.3", "192.168.0.1", "1/2", "120/80", "1/2/20"} {
+		_, dates := Find(text)
+		require.Empty(t, dates, text)
+	}
+}
+
+func TestRangesThatFall(t *testing.T) {
+	t.Parallel()
+	for text, falling := range map[string]bool{
+		"from 10 to 20 percent": false, "from 20 to 10 percent": true, "4–2": true, "2–4": false, "52-48 for it": true, "between 20 and 10 percent": false, "de 20 a 10 %": true,
+	} {
+		quantities, _ := Find(text)
+		require.Len(t, quantities, 1, text)
+		require.Equal(t, falling, quantities[0].Falling, text)
+		require.LessOrEqual(t, quantities[0].Lo, quantities[0].Hi)
+	}
+	rise, _ := Find("10 to 20 percent")
+	fall, _ := Find("20 to 10 percent")
+	require.Equal(t, Close, Compare(rise[0], fall[0]))
+}
+
+func TestSpelled(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]bool{
+		"half of them": true, "twelve of them": true, "it doubled": true, "zwölf davon": true, "la mitad": true, "十二人": true, "one third": true, "the third": true,
+		"12 of them": false, "2.4 million people": false, "in March 2024": false, "350公斤": false, "many of them": false, "": false,
+	} {
+		require.Equal(t, want, Spelled(text), text)
+	}
+}
+
 func TestFindTakesLinearTime(t *testing.T) {
 	t.Parallel()
-	for _, piece := range []string{"3 ", "3 of ", "between 3 and ", "1.", "-", "twenty-", "2024年", "May ", "a third ", "亿"} {
+	for _, piece := range []string{"3 ", "3 of ", "between 3 and ", "1.", "1/", "1/2/2026 ", "-", "twenty-", "2024年", "May ", "a third ", "亿"} {
 		texttest.Linear(t, piece, 60_000, func(size int) { Find(strings.Repeat(piece, size/len(piece))) })
 	}
 }
 
 func FuzzFind(f *testing.F) {
-	for _, s := range []string{"between -20 and -10 °C in May 2024", "€4,200 million", "1.234,56", "15 000 km²", "2024年5月3日に3.5亿元", "one in four", "Q3 2023–2024/25", "a factor of 1.5 to 2", "9'999'999,9 US$ 3bn", "\xff12%"} {
+	for _, s := range []string{"between -20 and -10 °C in May 2024", "€4,200 million", "1.234,56", "15 000 km²", "2024年5月3日に3.5亿元", "one in four", "Q3 2023–2024/25", "1/2/2026 or 03.06.2025 at 3:1, 4–2", "a factor of 1.5 to 2", "9'999'999,9 US$ 3bn", "\xff12%"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, s string) {

@@ -95,6 +95,7 @@ func (p *parser) quantity(i int) int {
 	}
 	if q.Lo > q.Hi {
 		q.Lo, q.Hi = q.Hi, q.Lo
+		q.Falling = !betweenWords[p.at(i-1).low]
 	}
 	if p.at(next).raw == "+" {
 		q.AtLeast = true

@@ -1,0 +1,341 @@
+package model
+
+import (
+	"math"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/factstream/factstream/shared/model/extractive/measure"
+	"github.com/factstream/factstream/shared/text"
+)
+
+// The causes for which a verdict "duplicate" does not stand. What is dropped as a duplicate is lost for the reader, so that what plainly is none
+// is kept, whichever engine says so.
+const (
+	DropNewFigure   = "new_figure"   // verdict: the newer statement has a figure or year that the elder lacks
+	DropFigureOrder = "figure_order" // verdict: the same words with the same figures in other places
+	DropOtherName   = "other_name"   // verdict: "vitamin D" against "vitamin B"
+)
+
+// guard looks whether the newer statement can be a duplicate of the elder at all, by figures and letters alone, and leaves the verdict as it is
+// when unsure. It says no more than it must: that a figure is missing in the newer, or said in words by the elder, is no objection.
+func (t JudgeTask) guard(v *Verdict) {
+	if v.Relation != Duplicate || t.Elder.Text == t.Newer.Text {
+		return
+	}
+	cause, why, what := t.objection()
+	if cause == "" {
+		return
+	}
+	v.Relation, v.Related = Distinct, false
+	v.Reason = text.Truncate(why+": "+fold(what)+". It was called a duplicate.", maxReason)
+	v.Drops.add(cause)
+}
+
+func (t JudgeTask) objection() (cause, why, what string) {
+	elder, newer := readFigures(t.Elder.Text), readFigures(t.Newer.Text)
+	if f := elder.exchanged(newer); f != "" {
+		return DropFigureOrder, "The same figures stand in other places", f
+	}
+	if f := elder.lacks(newer, t.Elder); f != "" {
+		return DropNewFigure, "The newer statement has a figure that the elder lacks", f
+	}
+	if n := elder.otherName(newer); n != "" {
+		return DropOtherName, "The newer statement is about another one", n
+	}
+	return "", "", ""
+}
+
+// figuresOf is what the guard reads in a statement.
+type figuresOf struct {
+	text       string
+	tokens     []guardToken
+	quantities []measure.Quantity
+	dates      []measure.Date
+}
+
+type guardToken struct {
+	raw        string
+	start, end int
+	figure     bool
+}
+
+func readFigures(s string) figuresOf {
+	f := figuresOf{text: s}
+	f.quantities, f.dates = measure.Find(s)
+	for i := 0; i < len(s); {
+		r, n := utf8.DecodeRuneInString(s[i:])
+		j := i + n
+		switch {
+		case unicode.IsDigit(r):
+			for j < len(s) {
+				next, m := utf8.DecodeRuneInString(s[j:])
+				after, _ := utf8.DecodeRuneInString(s[j+m:])
+				if !unicode.IsDigit(next) && !(strings.ContainsRune(".,'’\u00a0\u202f\u2009", next) && unicode.IsDigit(after)) {
+					break
+				}
+				j += m
+			}
+			f.tokens = append(f.tokens, guardToken{s[i:j], i, j, true})
+		case unicode.IsLetter(r) && (r < 0x2e80):
+			for j < len(s) {
+				next, m := utf8.DecodeRuneInString(s[j:])
+				if next >= 0x2e80 || !unicode.IsLetter(next) && !unicode.IsDigit(next) && !unicode.Is(unicode.M, next) {
+					break
+				}
+				j += m
+			}
+			for j < len(s) && (s[j] == '+' || s[j] == '#') {
+				j++
+			}
+			f.tokens = append(f.tokens, guardToken{s[i:j], i, j, false})
+		case unicode.IsSpace(r) || strings.ContainsRune(".。!?\"“”„«»'’", r):
+		default:
+			f.tokens = append(f.tokens, guardToken{s[i:j], i, j, false})
+		}
+		i = j
+	}
+	return f
+}
+
+// exchanged gives the figures that stand in other places of the newer statement, all words being the same; "" if none do, or if only "and"
+// stands between them, or "between" before them.
+func (f figuresOf) exchanged(newer figuresOf) string {
+	one, other := f.withoutCommas(), newer.withoutCommas()
+	if len(one) != len(other) {
+		return ""
+	}
+	first, last := -1, -1
+	var here, there []string
+	for i := range one {
+		if one[i].figure != other[i].figure || !one[i].figure && !strings.EqualFold(one[i].raw, other[i].raw) {
+			return ""
+		}
+		if !one[i].figure {
+			if between[strings.ToLower(one[i].raw)] {
+				return ""
+			}
+			continue
+		}
+		here, there = append(here, one[i].raw), append(there, other[i].raw)
+		if one[i].raw != other[i].raw {
+			if first < 0 {
+				first = i
+			}
+			last = i
+		}
+	}
+	if first < 0 {
+		return ""
+	}
+	sortedHere, sortedThere := slices.Sorted(slices.Values(here)), slices.Sorted(slices.Values(there))
+	if !slices.Equal(sortedHere, sortedThere) {
+		return ""
+	}
+	row := true
+	for _, t := range one[first:last] {
+		row = row && (t.figure || joining[strings.ToLower(t.raw)])
+	}
+	gap := f.text[one[first].end:one[last].start]
+	if row && (strings.ContainsAny(gap, ",、，") || slices.ContainsFunc(one[first:last], func(t guardToken) bool { return joining[strings.ToLower(t.raw)] })) {
+		return ""
+	}
+	return strings.Join(there, ", ")
+}
+
+func (f figuresOf) withoutCommas() []guardToken {
+	return slices.DeleteFunc(slices.Clone(f.tokens), func(t guardToken) bool { return t.raw == "," || t.raw == "、" || t.raw == "，" })
+}
+
+var (
+	between = wordsOf("between zwischen entre tra fra")
+	joining = wordsOf("and or und oder et ou y o e")
+	// sometime are words for a time that a year may say: "last year".
+	sometime = wordsOf("year years yesterday today now currently last this recently ago since decade century jahr jahre jahren jahres heute gestern letztes letzten derzeit vor année an ans aujourd hier " +
+		"dernier dernière año años hoy ayer pasado anno anni oggi ieri scorso nineties eighties seventies")
+)
+
+func wordsOf(s string) map[string]bool {
+	m := map[string]bool{}
+	for w := range strings.FieldsSeq(s) {
+		m[w] = true
+	}
+	return m
+}
+
+// lacks gives a figure or year of the newer statement, written in digits, that the elder has in no spelling.
+func (f figuresOf) lacks(newer figuresOf, elder Statement) string {
+	if measure.Spelled(f.text) { // "half", "twelve", "doubled": it may say it in words
+		return ""
+	}
+	values := f.values()
+	for _, q := range newer.quantities {
+		said := newer.text[q.Start:q.End]
+		if !strings.ContainsAny(said, "0123456789") || q.Scope || f.says(q, newer, values) {
+			continue
+		}
+		return said
+	}
+	if f.sometime() {
+		return ""
+	}
+	beside := elder.SourceTitle + " " + elder.Date + " " + strings.Join(elder.Tags, " ")
+	for _, d := range newer.dates {
+		year := strconv.Itoa(d.Year)
+		if d.Year == 0 || d.Part == "decade" || !strings.Contains(newer.text[d.Start:d.End], year) || strings.Contains(beside, year) || strings.Contains(f.text, year[2:]) {
+			continue
+		}
+		if slices.ContainsFunc(f.dates, func(e measure.Date) bool { return e.Part == "decade" || e.Year != 0 && len(f.dates) > 1 }) {
+			continue // the span may hold it
+		}
+		return newer.text[d.Start:d.End]
+	}
+	return ""
+}
+
+func (f figuresOf) sometime() bool {
+	return strings.ContainsAny(f.text, "年昨今去") || slices.ContainsFunc(f.tokens, func(t guardToken) bool { return sometime[strings.ToLower(t.raw)] })
+}
+
+// values are the numbers of the statement as they can be read.
+func (f figuresOf) values() []float64 {
+	var out []float64
+	for _, t := range f.tokens {
+		if t.figure {
+			out = append(out, readings(t.raw)...)
+		}
+	}
+	return out
+}
+
+// readings of a written number: with a point for decimals, with a comma, and with neither.
+func readings(raw string) (out []float64) {
+	digits := func(keep rune) string {
+		return strings.Map(func(r rune) rune {
+			switch {
+			case unicode.IsDigit(r):
+				return r
+			case r == keep:
+				return '.'
+			}
+			return -1
+		}, raw)
+	}
+	for _, s := range []string{digits('.'), digits(','), digits(0)} {
+		if v, err := strconv.ParseFloat(s, 64); err == nil {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// says reports whether a quantity of the newer statement may be what this one says: in another spelling or unit, as a difference, as what is left.
+func (f figuresOf) says(q measure.Quantity, newer figuresOf, values []float64) bool {
+	for _, t := range newer.tokens {
+		if t.figure && t.start >= q.Start && t.end <= q.End {
+			for _, v := range readings(t.raw) {
+				if v == 0 || v == 1 || slices.Contains(values, v) {
+					return true
+				}
+			}
+		}
+	}
+	if q.Family == "ratio" && q.Hi >= 1 || q.Family == "time" && len(f.dates) > 0 {
+		return true // "all"; a span of years
+	}
+	unlike, alike := 0, 0
+	for i, e := range f.quantities {
+		switch measure.Compare(e, q) {
+		case measure.Same, measure.Close:
+			return true
+		case measure.Unlike:
+			unlike++
+		case measure.Apart:
+			alike++
+			if q.Family == "ratio" && near(e.Lo+q.Lo, 1) {
+				return true
+			}
+		}
+		for _, o := range f.quantities[:i] {
+			for _, v := range []float64{e.Lo - o.Lo, o.Lo - e.Lo, e.Lo + o.Lo, e.Lo / o.Lo, o.Lo / e.Lo, e.Lo/o.Lo - 1, o.Lo/e.Lo - 1} {
+				if near(v, q.Lo) {
+					return true
+				}
+			}
+		}
+	}
+	// Of other kinds alone, one may be the other in a unit or currency that is not known.
+	return alike == 0 && unlike > 0 && len(newer.quantities) <= len(f.quantities)
+}
+
+func near(a, b float64) bool { return math.Abs(a-b) <= 0.02*math.Max(math.Abs(a), math.Abs(b)) }
+
+// otherName gives a name of the newer statement that a letter, sign or number tells from one of the elder, which does not have it.
+func (f figuresOf) otherName(newer figuresOf) string {
+	for i, t := range newer.tokens {
+		mine := newer.designation(i)
+		if mine == "" || slices.ContainsFunc(f.tokens, func(u guardToken) bool { return folded(u.raw) == mine || strings.Contains(u.raw, mine) }) {
+			continue
+		}
+		before := strings.ToLower(newer.tokens[i-1].raw)
+		for k := range f.tokens {
+			other := f.designation(k)
+			if other == "" || strings.ToLower(f.tokens[k-1].raw) != before || strings.HasPrefix(mine, other) || strings.HasPrefix(other, mine) && !strings.HasSuffix(other, "+") {
+				continue
+			}
+			return newer.tokens[i-1].raw + " " + t.raw
+		}
+	}
+	return ""
+}
+
+// designation is the token i folded, if it is a capital letter, with a sign or number or without, a Roman number or a number that is no figure, and
+// stands directly behind a word; else "".
+func (f figuresOf) designation(i int) string {
+	t := f.tokens[i]
+	if i == 0 || f.tokens[i-1].figure || len(f.tokens[i-1].raw) < 3 || f.tokens[i-1].end+1 != t.start {
+		return ""
+	}
+	if strings.HasPrefix(f.text[t.end:], ".") && len(t.raw) == 1 && strings.TrimSpace(f.text[t.end:]) != "." {
+		return "" // an initial
+	}
+	if strings.HasPrefix(f.text[t.end:], "'") || strings.HasPrefix(f.text[t.end:], "’") {
+		return ""
+	}
+	within := func(start, end int) bool { return t.start >= start && t.end <= end }
+	switch {
+	case slices.ContainsFunc(f.quantities, func(q measure.Quantity) bool { return within(q.Start, q.End) }), slices.ContainsFunc(f.dates, func(d measure.Date) bool { return within(d.Start, d.End) }):
+		return ""
+	case t.figure && len(t.raw) <= 3:
+		return t.raw
+	case t.figure:
+		return ""
+	}
+	letters := strings.TrimRight(t.raw, "+#0123456789")
+	if r, _ := utf8.DecodeRuneInString(letters); utf8.RuneCountInString(letters) == 1 && unicode.IsUpper(r) || strings.Trim(letters, "IVX") == "" {
+		return folded(t.raw)
+	}
+	return ""
+}
+
+// folded is a token with a Roman number of two letters or more as digits.
+func folded(raw string) string {
+	if len(raw) < 2 || strings.Trim(raw, "IVX") != "" {
+		if raw == "I" {
+			return "1"
+		}
+		return raw
+	}
+	n, worth := 0, map[byte]int{'I': 1, 'V': 5, 'X': 10}
+	for i := range len(raw) {
+		if i+1 < len(raw) && worth[raw[i]] < worth[raw[i+1]] {
+			n -= worth[raw[i]]
+		} else {
+			n += worth[raw[i]]
+		}
+	}
+	return strconv.Itoa(n)
+}
