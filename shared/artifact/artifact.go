@@ -191,6 +191,7 @@ func (s *Store) DeleteThread(ctx context.Context, thread string) error {
 	return nil
 }
 
+// put is keep for what is not there, or not whole.
 func (s *Store) put(ctx context.Context, ref Ref, content io.Reader) (Ref, error) {
 	switch err := s.look(ctx, ref); {
 	case err == nil:
@@ -202,6 +203,7 @@ func (s *Store) put(ctx context.Context, ref Ref, content io.Reader) (Ref, error
 	return s.keep(ctx, ref, content)
 }
 
+// keep puts content in place of what may be there under its name.
 func (s *Store) keep(ctx context.Context, ref Ref, content io.Reader) (Ref, error) {
 	ctx, cancel := bounded(ctx, ref.Size)
 	defer cancel()

@@ -183,6 +183,24 @@ func TestTheOrderOfFieldsDoesNotMatterAndDataMustBeThere(t *testing.T) {
 	require.IsType(t, event.Unknown{}, e.Data)
 }
 
+// What docs/consumers.md shows as a body is one, whole: writers of other programs take it for what there is.
+func TestTheDocumentedEventIsWhole(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/consumers.md")
+	require.NoError(t, err)
+	_, shown, found := bytes.Cut(page, []byte("```json\n"))
+	require.True(t, found)
+	shown, _, _ = bytes.Cut(shown, []byte("```"))
+	var ids struct{ Thread, Run string }
+	require.NoError(t, json.Unmarshal(shown, &ids))
+	e, err := event.Parse("run.requested."+ids.Thread+"."+ids.Run+".0", shown)
+	require.NoError(t, err)
+	require.IsType(t, event.RunRequested{}, e.Data)
+	body, err := event.Marshal(e)
+	require.NoError(t, err)
+	require.JSONEq(t, string(body), string(shown))
+}
+
 func BenchmarkParse(b *testing.B) {
 	e := event.Event{ID: "e", Time: at, Thread: "t", Entity: "r", Data: event.RunCompleted{
 		Report: event.Blob{Text: strings.Repeat("A report has some thousand signs, and \"quotes\".\n", 400)},

@@ -35,6 +35,8 @@ func (t JudgeTask) guard(v *Verdict) {
 	v.Drops.add(cause)
 }
 
+// objection is the cause for which a duplicate does not stand, with what to say of it: why it is none, and what in the newer statement shows it. All are ""
+// where there is none.
 func (t JudgeTask) objection() (cause, why, what string) {
 	elder, newer := readFigures(t.Elder.Text), readFigures(t.Newer.Text)
 	if f := elder.exchanged(newer); f != "" {
@@ -49,22 +51,26 @@ func (t JudgeTask) objection() (cause, why, what string) {
 	return "", "", ""
 }
 
-// figuresOf is what the guard reads in a statement.
-type figuresOf struct {
+// figures is what the guard reads in a statement: its figures, and the words and signs that they stand between.
+type figures struct {
 	text       string
-	tokens     []guardToken
+	tokens     []token // in order; without white space, stops and quotation marks
 	quantities []measure.Quantity
 	dates      []measure.Date
 }
 
-type guardToken struct {
+// token is a number with its points and commas ("1,200"), a word with signs behind it ("A+"), or one character of any other kind.
+type token struct {
 	raw        string
-	start, end int
-	figure     bool
+	start, end int  // bytes of the statement
+	figure     bool // a number
 }
 
-func readFigures(s string) figuresOf {
-	f := figuresOf{text: s}
+// unspaced is the first character of the scripts whose words are not set apart by spaces (the block CJK Radicals Supplement): each is a token.
+const unspaced = 0x2e80
+
+func readFigures(s string) figures {
+	f := figures{text: s}
 	f.quantities, f.dates = measure.Find(s)
 	for i := 0; i < len(s); {
 		r, n := utf8.DecodeRuneInString(s[i:])
@@ -79,11 +85,11 @@ func readFigures(s string) figuresOf {
 				}
 				j += m
 			}
-			f.tokens = append(f.tokens, guardToken{s[i:j], i, j, true})
-		case unicode.IsLetter(r) && (r < 0x2e80):
+			f.tokens = append(f.tokens, token{s[i:j], i, j, true})
+		case unicode.IsLetter(r) && r < unspaced:
 			for j < len(s) {
 				next, m := utf8.DecodeRuneInString(s[j:])
-				if next >= 0x2e80 || !unicode.IsLetter(next) && !unicode.IsDigit(next) && !unicode.Is(unicode.M, next) {
+				if next >= unspaced || !unicode.IsLetter(next) && !unicode.IsDigit(next) && !unicode.Is(unicode.M, next) {
 					break
 				}
 				j += m
@@ -91,10 +97,10 @@ func readFigures(s string) figuresOf {
 			for j < len(s) && (s[j] == '+' || s[j] == '#') {
 				j++
 			}
-			f.tokens = append(f.tokens, guardToken{s[i:j], i, j, false})
+			f.tokens = append(f.tokens, token{s[i:j], i, j, false})
 		case unicode.IsSpace(r) || strings.ContainsRune(".。!?\"“”„«»'’", r):
 		default:
-			f.tokens = append(f.tokens, guardToken{s[i:j], i, j, false})
+			f.tokens = append(f.tokens, token{s[i:j], i, j, false})
 		}
 		i = j
 	}
@@ -103,7 +109,7 @@ func readFigures(s string) figuresOf {
 
 // exchanged gives the figures that stand in other places of the newer statement, all words being the same; "" if none do, or if only "and"
 // stands between them, or "between" before them.
-func (f figuresOf) exchanged(newer figuresOf) string {
+func (f figures) exchanged(newer figures) string {
 	one, other := f.withoutCommas(), newer.withoutCommas()
 	if len(one) != len(other) {
 		return ""
@@ -140,34 +146,27 @@ func (f figuresOf) exchanged(newer figuresOf) string {
 		row = row && (t.figure || joining[strings.ToLower(t.raw)])
 	}
 	gap := f.text[one[first].end:one[last].start]
-	if row && (strings.ContainsAny(gap, ",、，") || slices.ContainsFunc(one[first:last], func(t guardToken) bool { return joining[strings.ToLower(t.raw)] })) {
+	if row && (strings.ContainsAny(gap, ",、，") || slices.ContainsFunc(one[first:last], func(t token) bool { return joining[strings.ToLower(t.raw)] })) {
 		return ""
 	}
 	return strings.Join(there, ", ")
 }
 
-func (f figuresOf) withoutCommas() []guardToken {
-	return slices.DeleteFunc(slices.Clone(f.tokens), func(t guardToken) bool { return t.raw == "," || t.raw == "、" || t.raw == "，" })
+// withoutCommas are the tokens but for commas, which are set here and left out there.
+func (f figures) withoutCommas() []token {
+	return slices.DeleteFunc(slices.Clone(f.tokens), func(t token) bool { return t.raw == "," || t.raw == "、" || t.raw == "，" })
 }
 
 var (
-	between = wordsOf("between zwischen entre tra fra")
-	joining = wordsOf("and or und oder et ou y o e")
+	between = text.WordSet("between zwischen entre tra fra")
+	joining = text.WordSet("and or und oder et ou y o e")
 	// sometime are words for a time that a year may say: "last year".
-	sometime = wordsOf("year years yesterday today now currently last this recently ago since decade century jahr jahre jahren jahres heute gestern letztes letzten derzeit vor année an ans aujourd hier " +
+	sometime = text.WordSet("year years yesterday today now currently last this recently ago since decade century jahr jahre jahren jahres heute gestern letztes letzten derzeit vor année an ans aujourd hier " +
 		"dernier dernière año años hoy ayer pasado anno anni oggi ieri scorso nineties eighties seventies")
 )
 
-func wordsOf(s string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(s) {
-		m[w] = true
-	}
-	return m
-}
-
 // lacks gives a figure or year of the newer statement, written in digits, that the elder has in no spelling.
-func (f figuresOf) lacks(newer figuresOf, elder Statement) string {
+func (f figures) lacks(newer figures, elder Statement) string {
 	if measure.Spelled(f.text) { // "half", "twelve", "doubled": it may say it in words
 		return ""
 	}
@@ -196,12 +195,13 @@ func (f figuresOf) lacks(newer figuresOf, elder Statement) string {
 	return ""
 }
 
-func (f figuresOf) sometime() bool {
-	return strings.ContainsAny(f.text, "年昨今去") || slices.ContainsFunc(f.tokens, func(t guardToken) bool { return sometime[strings.ToLower(t.raw)] })
+// sometime reports whether the statement has a word for a time that a year may say.
+func (f figures) sometime() bool {
+	return strings.ContainsAny(f.text, "年昨今去") || slices.ContainsFunc(f.tokens, func(t token) bool { return sometime[strings.ToLower(t.raw)] })
 }
 
 // values are the numbers of the statement as they can be read.
-func (f figuresOf) values() []float64 {
+func (f figures) values() []float64 {
 	var out []float64
 	for _, t := range f.tokens {
 		if t.figure {
@@ -233,7 +233,7 @@ func readings(raw string) (out []float64) {
 }
 
 // says reports whether a quantity of the newer statement may be what this one says: in another spelling or unit, as a difference, as what is left.
-func (f figuresOf) says(q measure.Quantity, newer figuresOf, values []float64) bool {
+func (f figures) says(q measure.Quantity, newer figures, values []float64) bool {
 	for _, t := range newer.tokens {
 		if t.figure && t.start >= q.Start && t.end <= q.End {
 			for _, v := range readings(t.raw) {
@@ -271,13 +271,14 @@ func (f figuresOf) says(q measure.Quantity, newer figuresOf, values []float64) b
 	return alike == 0 && unlike > 0 && len(newer.quantities) <= len(f.quantities)
 }
 
+// near allows for rounding of up to 2 percent, as measure.Compare does.
 func near(a, b float64) bool { return math.Abs(a-b) <= 0.02*math.Max(math.Abs(a), math.Abs(b)) }
 
 // otherName gives a name of the newer statement that a letter, sign or number tells from one of the elder, which does not have it.
-func (f figuresOf) otherName(newer figuresOf) string {
+func (f figures) otherName(newer figures) string {
 	for i, t := range newer.tokens {
 		mine := newer.designation(i)
-		if mine == "" || slices.ContainsFunc(f.tokens, func(u guardToken) bool { return folded(u.raw) == mine || strings.Contains(u.raw, mine) }) {
+		if mine == "" || slices.ContainsFunc(f.tokens, func(u token) bool { return folded(u.raw) == mine || strings.Contains(u.raw, mine) }) {
 			continue
 		}
 		before := strings.ToLower(newer.tokens[i-1].raw)
@@ -294,7 +295,7 @@ func (f figuresOf) otherName(newer figuresOf) string {
 
 // designation is the token i folded, if it is a capital letter, with a sign or number or without, a Roman number or a number that is no figure, and
 // stands directly behind a word; else "".
-func (f figuresOf) designation(i int) string {
+func (f figures) designation(i int) string {
 	t := f.tokens[i]
 	if i == 0 || f.tokens[i-1].figure || len(f.tokens[i-1].raw) < 3 || f.tokens[i-1].end+1 != t.start {
 		return ""

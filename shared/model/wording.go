@@ -138,7 +138,7 @@ func fold(s string) string {
 		switch {
 		case unicode.IsSpace(r):
 			return ' '
-		case unicode.IsControl(r), r >= 0x202A && r <= 0x202E, r >= 0x2066 && r <= 0x2069, r == 0xFEFF:
+		case unicode.IsControl(r), text.TurnsDirection(r), r == 0xFEFF:
 			return -1
 		}
 		return r

@@ -117,6 +117,7 @@ func (t *Thread) created(e event.Event, d event.ThreadCreated) {
 	t.addQuestion(&Question{ID: RootQuestionID(t.ID), Text: d.Question, Origin: "human", Rank: rootRank, Seq: e.Seq, At: e.Time})
 }
 
+// stand gives the thread its standing status and the reason that an event gave for it.
 func (t *Thread) stand(e event.Event, status string, reason event.Reason) {
 	t.Standing, t.Reason, t.reasonSeq = status, reason, e.Seq
 	if reason.Code != ReasonReady {

@@ -19,7 +19,7 @@ import (
 
 // The states of a step that is under way. That one is done or failed is told by events, not here.
 const (
-	Waiting = "waiting" // for a lease, a model, a moment: Text says for what
+	Waiting = "waiting" // for a lease, a model, a moment: Text says for what, as it goes on after "waits for"
 	Running = "running"
 )
 

@@ -85,38 +85,30 @@ func isDigits(word string) bool {
 	return word != "" && strings.Trim(word, "0123456789") == ""
 }
 
-func words(list string) map[string]bool {
-	set := map[string]bool{}
-	for _, w := range strings.Fields(list) {
-		set[w] = true
-	}
-	return set
-}
-
 var (
 	// neverLast are followed by what they speak of, in lower case without their last stop.
-	neverLast = words(`e.g i.e eg cf vs viz approx ca incl excl esp resp dr prof mr mrs ms mx messrs st ste mme mlle
+	neverLast = WordSet(`e.g i.e eg cf vs viz approx ca incl excl esp resp dr prof mr mrs ms mx messrs st ste mme mlle
 		bzw z.b d.h u.a v.a o.ä m.e i.d.r sog inkl ggf evtl vgl ebd p.ex p.ej dra sra srta dott ing dipl
 		т.е напр см им ул просп`)
 
 	// title stand before a name, with a capital.
-	title = words(`gen col sen rep gov pres hon rev capt lt sgt maj cmdr adm mt ft amb supt fr hr sr jr`)
+	title = WordSet(`gen col sen rep gov pres hon rev capt lt sgt maj cmdr adm mt ft amb supt fr hr sr jr`)
 
 	// numbered stand before a number; otherwise they are words: "No. The answer is ..."
-	numbered = words(`no nos nr num núm fig figs eq eqs tab tbl sec sect ch chap vol vols art arts p pp pg pt para
+	numbered = WordSet(`no nos nr num núm fig figs eq eqs tab tbl sec sect ch chap vol vols art arts p pp pg pt para
 		par ref refs app ex abb bd s pág págs cap ver est jan feb mar apr jun jul aug sep sept oct okt nov dec dez
 		tel c стр рис табл п`)
 
 	// maybeLast end sentences too, then before a word that begins one.
-	maybeLast = words(`inc ltd co corp bros llc plc etc al usw ed eds ave blvd rd dept univ assn intl govt jr sr
+	maybeLast = WordSet(`inc ltd co corp bros llc plc etc al usw ed eds ave blvd rd dept univ assn intl govt jr sr
 		др г гг млн млрд тыс руб mio mrd tsd mill mia`)
 
 	// ordinalNouns follow a German ordinal number.
-	ordinalNouns = words(`januar jänner februar märz april mai juni juli august september oktober november dezember
+	ordinalNouns = WordSet(`januar jänner februar märz april mai juni juli august september oktober november dezember
 		jahrhundert jahrhunderts jahrhunderten jh jahrtausend auflage weltkrieg quartal halbjahr bundesliga platz`)
 
 	// sentenceStarters are words that, with a capital, begin a sentence far more often than a name.
-	sentenceStarters = words(`The A An In It Its This That These Those He She They We You I His Her Their Our But However
+	sentenceStarters = WordSet(`The A An In It Its This That These Those He She They We You I His Her Their Our But However
 		And Or So Yet If When While Although Though Because Since After Before As At By For From On To With Without
 		There Here Then Thus Therefore Moreover Furthermore Meanwhile Instead Not No Some Most Many Such What Which
 		Who How Why Where During According Despite Both Each Another Other One Two Three Several Overall

@@ -349,7 +349,7 @@ var zones = func() map[string]*int {
 	out := map[string]*int{}
 	for hours, names := range map[int]string{0: "z utc gmt wet", 1: "cet bst", 2: "cest eet", 3: "eest msk", 9: "jst kst",
 		-4: "edt", -5: "est cdt", -6: "cst mdt", -7: "mst pdt", -8: "pst"} {
-		for name := range words(names) {
+		for name := range WordSet(names) {
 			out[name] = &hours
 		}
 	}
@@ -372,7 +372,7 @@ var monthNames = func() map[string]int {
 		"november nov novembre noviembre novembro ноября ноябрь ноя нояб",
 		"december dec dezember dez décembre déc diciembre dic dicembre dezembro декабря декабрь дек",
 	} {
-		for name := range words(names) {
+		for name := range WordSet(names) {
 			out[foldLetters(name)] = i + 1
 		}
 	}
@@ -380,11 +380,11 @@ var monthNames = func() map[string]int {
 }()
 
 var (
-	dayEndings   = words("st nd rd th er º ª o")
-	clockFillers = words("t at um à , - | · @ kl")
+	dayEndings   = WordSet("st nd rd th er º ª o")
+	clockFillers = WordSet("t at um à , - | · @ kl")
 
 	// dateFillers are what may stand in a date and says nothing.
-	dateFillers = words(`of the on de del do di le el den der d at um a kl uhr г года
+	dateFillers = WordSet(`of the on de del do di le el den der d at um a kl uhr г года
 		published posted updated date released veroffentlicht publie publicado
 		monday tuesday wednesday thursday friday saturday sunday mon tue tues wed thu thur thurs fri sat sun
 		montag dienstag mittwoch donnerstag freitag samstag sonnabend sonntag

@@ -152,7 +152,7 @@ func (st *stripper) emphasis() {
 }
 
 // inlineTags are the HTML tags that reports use; any other "<" is text.
-var inlineTags = words(`a abbr b blockquote br cite code del details div em figure font h1 h2 h3 h4 h5 h6 hr i img ins kbd li
+var inlineTags = WordSet(`a abbr b blockquote br cite code del details div em figure font h1 h2 h3 h4 h5 h6 hr i img ins kbd li
 	mark ol p pre q s small span strong sub summary sup table tbody td th thead tr u ul`)
 
 // tag leaves out an HTML tag or comment, and the brackets of <https://...>.

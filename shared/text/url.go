@@ -249,7 +249,7 @@ func isTracking(name string) bool {
 	return trackingParameters[name]
 }
 
-var trackingParameters = words(`gclid gclsrc dclid gbraid wbraid gad_source gad_campaignid srsltid _ga _gl fbclid
+var trackingParameters = WordSet(`gclid gclsrc dclid gbraid wbraid gad_source gad_campaignid srsltid _ga _gl fbclid
 	fb_action_ids fb_action_types fb_source msclkid mc_cid mc_eid igshid igsh twclid ttclid yclid ysclid ymclid li_fat_id
 	epik rdt_cid _hsenc _hsmi hsctatracking mkt_tok vero_id vero_conv oly_anon_id oly_enc_id rb_clickid s_cid wickedid
 	_openstat ml_subscriber ml_subscriber_hash guccounter guce_referrer guce_referrer_sig __twitter_impression

@@ -23,6 +23,15 @@ func WordsSeq(s string) iter.Seq[string] {
 	return func(yield func(string) bool) { eachWord(strings.ToLower(norm.NFKC.String(s)), yield) }
 }
 
+// WordSet is the set of the words of a list that white space separates, as they are written there.
+func WordSet(list string) map[string]bool {
+	set := map[string]bool{}
+	for w := range strings.FieldsSeq(list) {
+		set[w] = true
+	}
+	return set
+}
+
 func eachWord(s string, yield func(string) bool) {
 	for i := 0; i < len(s); {
 		c, n := utf8.DecodeRuneInString(s[i:])
@@ -70,7 +79,7 @@ func eachWord(s string, yield func(string) bool) {
 	}
 }
 
-var ordinalEndings = words("st nd rd th")
+var ordinalEndings = WordSet("st nd rd th")
 
 // numberEnd returns the end of the number at i: digits, and points and commas between digits.
 func numberEnd(s string, i int) int {

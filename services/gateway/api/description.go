@@ -79,9 +79,7 @@ func refuse(doc *huma.OpenAPI, o *huma.Operation, statuses []int) {
 		if own := o.Responses[code]; own != nil && own.Content[problemType] == nil {
 			continue
 		}
-		r := &huma.Response{Description: refusals[status] + ".", Content: map[string]*huma.MediaType{
-			problemType: {Schema: doc.Components.Schemas.Schema(reflect.TypeFor[Problem](), true, "")},
-		}}
+		r := holding[Problem](doc.Components.Schemas, problemType, refusals[status]+".")
 		if status == http.StatusMethodNotAllowed {
 			r.Headers = map[string]*huma.Header{"Allow": {Description: "The methods that the path takes", Schema: &huma.Schema{Type: "string"}}}
 		}
@@ -93,19 +91,29 @@ func refuse(doc *huma.OpenAPI, o *huma.Operation, statuses []int) {
 func unframed() []*huma.Operation {
 	return []*huma.Operation{
 		{Method: http.MethodGet, Path: "/metrics", OperationID: "metrics", Summary: "Figures for Prometheus", Responses: map[string]*huma.Response{
-			"200": ofType("text/plain", "In the text format of Prometheus"),
-			"500": ofType("text/plain", "A figure could not be collected."),
+			"200": inText("text/plain", "In the text format of Prometheus"),
+			"500": inText("text/plain", "A figure could not be collected."),
 		}},
 		{Method: http.MethodGet, Path: "/openapi.json", OperationID: "openapi", Summary: "This description", Responses: map[string]*huma.Response{
-			"200": {Description: "OpenAPI 3.1", Content: map[string]*huma.MediaType{"application/openapi+json": {Schema: &huma.Schema{Type: "object"}}}},
+			"200": respond("OpenAPI 3.1", "application/openapi+json", &huma.Schema{Type: "object"}),
 		}},
 		{Method: http.MethodGet, Path: "/", OperationID: "page", Summary: "The page for people", Responses: map[string]*huma.Response{
-			"200": ofType("text/html", "The page"),
-			"401": ofType("text/html", "The form that takes the access token"),
+			"200": inText("text/html", "The page"),
+			"401": inText("text/html", "The form that takes the access token"),
 		}},
 	}
 }
 
-func ofType(media, description string) *huma.Response {
-	return &huma.Response{Description: description, Content: map[string]*huma.MediaType{media: {Schema: &huma.Schema{Type: "string"}}}}
+// inText describes an answer that is text of a media type.
+func inText(media, description string) *huma.Response {
+	return respond(description, media, &huma.Schema{Type: "string"})
+}
+
+// holding describes an answer that is a value of T, as the document's schema of T says.
+func holding[T any](schemas huma.Registry, media, description string) *huma.Response {
+	return respond(description, media, schemas.Schema(reflect.TypeFor[T](), true, ""))
+}
+
+func respond(description, media string, schema *huma.Schema) *huma.Response {
+	return &huma.Response{Description: description, Content: map[string]*huma.MediaType{media: {Schema: schema}}}
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"sync"
 	"syscall"
 	"time"
@@ -75,9 +74,9 @@ func (s *Server) healthRoutes(api huma.API) {
 		return body(Health{OK: true}), nil
 	})
 	readyz := get("/readyz", "readyz", "What works and what does not")
-	readyz.Responses = map[string]*huma.Response{"503": {Description: "Something does not work; reasons says what", Content: map[string]*huma.MediaType{
-		"application/json": {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[Ready](), true, "")},
-	}}}
+	readyz.Responses = map[string]*huma.Response{
+		"503": holding[Ready](api.OpenAPI().Components.Schemas, "application/json", "Something does not work; reasons says what"),
+	}
 	operation(s, api, readyz, func(ctx context.Context, _ *struct{}) (*struct {
 		Status int
 		Body   Ready

@@ -83,11 +83,9 @@ type historyInput struct {
 // historyRoute registers an endpoint that answers either one T or a list of them.
 func historyRoute[T any](s *Server, api huma.API, op huma.Operation, get func(context.Context, *historyInput) (any, error)) {
 	schemas := api.OpenAPI().Components.Schemas
-	op.Responses = map[string]*huma.Response{"200": {Description: "The newest, or a list", Content: map[string]*huma.MediaType{
-		"application/json": {Schema: &huma.Schema{OneOf: []*huma.Schema{
-			schemas.Schema(reflect.TypeFor[T](), true, ""), schemas.Schema(reflect.TypeFor[List[T]](), true, ""),
-		}}},
-	}}}
+	op.Responses = map[string]*huma.Response{"200": respond("The newest, or a list", "application/json", &huma.Schema{OneOf: []*huma.Schema{
+		schemas.Schema(reflect.TypeFor[T](), true, ""), schemas.Schema(reflect.TypeFor[List[T]](), true, ""),
+	}})}
 	operation(s, api, op, func(ctx context.Context, in *historyInput) (*Body[any], error) {
 		v, err := get(ctx, in)
 		if err != nil {

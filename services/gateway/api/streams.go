@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -26,24 +25,25 @@ const (
 	eventPage     = 256
 )
 
+// eventStream is the media type of server-sent events.
+const eventStream = "text/event-stream"
+
 func (s *Server) streamRoutes(api huma.API) {
 	events := op(http.MethodGet, "/events", "watch-events", "Events of the notebook as they come (SSE); Last-Event-ID resumes", 404, 410)
-	events.Responses = map[string]*huma.Response{"200": {
-		Description: "One SSE event per event of the notebook: id is its stream sequence, event its type, data its body. The event gap says that what lies between two ids cannot be told.",
-		Content:     map[string]*huma.MediaType{"text/event-stream": {Schema: &huma.Schema{Type: "string"}}},
-	}}
+	events.Responses = map[string]*huma.Response{"200": inText(eventStream,
+		"One SSE event per event of the notebook: id is its stream sequence, event its type, data its body. The event gap says that what lies between two ids cannot be told.")}
 	operation(s, api, events, s.watchEvents)
 	trail := op(http.MethodGet, "/runs/{run}/trail", "get-trail", "What the provider said, as a list or live (Accept: text/event-stream)", 404, 410)
 	text := func(description string) *huma.Header {
 		return &huma.Header{Description: description, Schema: &huma.Schema{Type: "string"}}
 	}
-	trail.Responses = map[string]*huma.Response{"200": {Description: "The events of the newest attempt", Headers: map[string]*huma.Header{
+	listOrLive := holding[[]TrailEvent](api.OpenAPI().Components.Schemas, "application/json", "The events of the newest attempt")
+	listOrLive.Content[eventStream] = &huma.MediaType{Schema: &huma.Schema{Type: "string"}}
+	listOrLive.Headers = map[string]*huma.Header{
 		headerAttempt:  text("The attempt whose events these are; 0 before the first"),
 		headerComplete: text("false when events are missing: trails are kept for a day"),
-	}, Content: map[string]*huma.MediaType{
-		"application/json":  {Schema: api.OpenAPI().Components.Schemas.Schema(reflect.TypeFor[[]TrailEvent](), true, "")},
-		"text/event-stream": {Schema: &huma.Schema{Type: "string"}},
-	}}}
+	}
+	trail.Responses = map[string]*huma.Response{"200": listOrLive}
 	operation(s, api, trail, s.getTrail)
 }
 
@@ -66,7 +66,7 @@ func (s *Server) openSSE(ctx huma.Context) (*sse, context.Context, context.Cance
 		}
 	}()
 	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
+	h.Set("Content-Type", eventStream)
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Accel-Buffering", "no")
 	w.WriteHeader(http.StatusOK)

@@ -54,7 +54,7 @@ func (s *Server) getTrail(ctx context.Context, in *struct {
 	case deleted:
 		return nil, problem(http.StatusGone, "run-deleted", "The receipt of this run was deleted, its trail with it. Its facts are kept.")
 	}
-	if strings.Contains(in.Accept, "text/event-stream") {
+	if strings.Contains(in.Accept, eventStream) {
 		seen, err := parseTrailID(in.LastEventID)
 		if err != nil {
 			return nil, err

@@ -15,10 +15,11 @@ import (
 	"fmt"
 	"html/template"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/factstream/factstream/shared/text"
 )
 
 // ContentSecurityPolicy lets the page load its own files and nothing else, whatever a report may hold.
@@ -163,10 +164,15 @@ func page(w http.ResponseWriter, status int, t *template.Template, data any) {
 // inert shows the characters that turn the direction of what follows as their names, as the function of dom.js that says why does. It takes a page
 // whole: in addresses of links they are escaped already.
 func inert(html []byte) []byte {
-	return turning.ReplaceAllFunc(html, func(c []byte) []byte {
-		r, _ := utf8.DecodeRune(c)
-		return fmt.Appendf(nil, "[U+%04X]", r)
-	})
+	out := make([]byte, 0, len(html))
+	for len(html) > 0 {
+		c, n := utf8.DecodeRune(html)
+		if text.TurnsDirection(c) {
+			out = fmt.Appendf(out, "[U+%04X]", c)
+		} else {
+			out = append(out, html[:n]...)
+		}
+		html = html[n:]
+	}
+	return out
 }
-
-var turning = regexp.MustCompile(`[\x{202a}-\x{202e}\x{2066}-\x{2069}]`)
