@@ -9,13 +9,14 @@ const (
 
 // ContradictionsFound are the verdicts on the facts of a run (or on one fact that a person added or edited), possibly none.
 type ContradictionsFound struct {
-	Verdicts []Verdict `json:"verdicts"`
-	Drops    []Drop    `json:"drops,omitempty"`
-	Links    []Link    `json:"links,omitempty"`
-	LeftOut  int       `json:"left_out,omitempty"` // pairs over the limit of a run
-	Skipped  int       `json:"skipped,omitempty"`  // verdicts about a text that had changed or gone meanwhile
-	Engine   string    `json:"engine"`
-	Model    string    `json:"model,omitempty"`
+	Verdicts []Verdict      `json:"verdicts"`
+	Drops    []Drop         `json:"drops,omitempty"`
+	Links    []Link         `json:"links,omitempty"`
+	LeftOut  int            `json:"left_out,omitempty"` // pairs over the limit of a run
+	Skipped  int            `json:"skipped,omitempty"`  // verdicts about a text that had changed or gone meanwhile
+	Dropped  map[string]int `json:"dropped,omitempty"`  // what of the engine's answers was not accepted, by cause
+	Engine   string         `json:"engine"`
+	Model    string         `json:"model,omitempty"`
 }
 
 // Verdict is the relation of a newer fact to an elder one, as judged on these two texts.

@@ -96,6 +96,7 @@ type Judge struct {
 	N             int
 	Verdicts      []event.Verdict
 	LeftOut       int
+	Dropped       map[string]int
 	Engine, Model string
 }
 
@@ -104,7 +105,7 @@ func (c Judge) decide(t *Thread, _ time.Time) ([]Draft, error) {
 	if r == nil || r.Awaits() != event.StageJudge || c.N != r.Gen {
 		return nil, nil
 	}
-	out := event.ContradictionsFound{Verdicts: []event.Verdict{}, LeftOut: c.LeftOut, Engine: c.Engine, Model: c.Model}
+	out := event.ContradictionsFound{Verdicts: []event.Verdict{}, LeftOut: c.LeftOut, Dropped: c.Dropped, Engine: c.Engine, Model: c.Model}
 	dropped := map[string]string{} // by this batch
 	root := func(id string) string {
 		id = t.Root(id)

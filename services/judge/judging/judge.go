@@ -68,7 +68,7 @@ func (j *Judge) judge(ctx context.Context, run engine.Run, m *engine.Engine) (no
 	}
 	pairs := scene.nominate(similar, m.Info.Floor)
 
-	bench := bench{dropped: map[string]bool{}}
+	bench := bench{dropped: map[string]bool{}, refused: model.Drops{}}
 	for i, p := range pairs {
 		if bench.spares(p) {
 			continue
@@ -89,7 +89,7 @@ func (j *Judge) judge(ctx context.Context, run engine.Run, m *engine.Engine) (no
 		}
 		bench.take(p, verdict)
 	}
-	out.Verdicts = bench.verdicts
+	out.Verdicts, out.Dropped = bench.verdicts, bench.refused
 	return out, nil
 }
 
@@ -98,6 +98,7 @@ type bench struct {
 	asked    int
 	verdicts []event.Verdict
 	dropped  map[string]bool // facts of the thread that these verdicts drop
+	refused  model.Drops     // what of the answers was not accepted, by cause
 }
 
 // spares says whether a pair need not be judged: one of its facts was dropped by a verdict before.
@@ -106,6 +107,7 @@ func (b *bench) spares(p pair) bool {
 }
 
 func (b *bench) take(p pair, v model.Verdict) {
+	b.refused.Merge(v.Drops)
 	verdict := event.Verdict{
 		Pair: notebook.PairID(p.elder.ID, p.newer.ID), Elder: p.elder.ID, ElderFingerprint: p.elder.Fingerprint,
 		Newer: p.newer.ID, NewerFingerprint: p.newer.Fingerprint,

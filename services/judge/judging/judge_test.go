@@ -181,6 +181,24 @@ func TestDuplicatesAreDroppedAndContradictionsKept(t *testing.T) {
 	require.Equal(t, "It is so.", out.Verdicts[0].Reason)
 }
 
+// Whatever a model says, a fact with another figure is not folded away, and the event counts why.
+func TestADuplicateWithAnotherFigureIsKeptAndCounted(t *testing.T) {
+	t.Parallel()
+	server := ollamatest.Start(t)
+	server.Respond(func(ollamatest.ChatCall) ollamatest.Answer { return says(model.Duplicate) })
+	c := setup(t, enginetest.Ollama(server))
+	start(t, c.judge)
+	c.thread(t, "t", "ollama")
+	c.run(t, "t", "one", servicetest.Access, "The cell keeps 80 percent of its charge after 1,000 cycles")
+	c.run(t, "t", "two", servicetest.Access, "The cell keeps 60 percent of its charge after 1,000 cycles")
+	out := c.verdicts(t, "t", "two")
+	require.Len(t, out.Verdicts, 1)
+	require.Equal(t, event.Distinct, out.Verdicts[0].Relation)
+	require.Equal(t, map[string]int{"new_figure": 1}, out.Dropped)
+	require.Empty(t, out.Drops)
+	require.True(t, c.active("t", "The cell keeps 60 percent of its charge after 1,000 cycles"))
+}
+
 func TestAcrossThreadsBothStayAndAreLinked(t *testing.T) {
 	t.Parallel()
 	server := ollamatest.Start(t)
