@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/factstream/factstream/shared/model"
-	"github.com/factstream/factstream/shared/model/extractive/measure"
+	"github.com/factstream/factstream/shared/model/measure"
 	"github.com/factstream/factstream/shared/text"
 )
 
@@ -263,6 +263,7 @@ func uncovered(task model.BriefTask) []string {
 		return have[t.key()] || strings.Contains(facts, t.stem) || families[figureOf(t)]
 	}
 	var out []string
+	lang := language(task.Question) // in German nouns keep their capital
 	for _, a := range aspects(task.Question) {
 		// What the head word says is said of "solid-state" too: of "solid-state batteries", no fact needs to repeat the second word. Of
 		// "harbour costs", it is the harbour that is missing where all costs are those of the mill.
@@ -278,7 +279,7 @@ func uncovered(task model.BriefTask) []string {
 			continue // tells apart what is spoken of
 		}
 		name := task.Question[a[0].start:last.end]
-		if !slices.ContainsFunc(a[:missing], func(t term) bool { return t.name }) {
+		if lang != "de" && !slices.ContainsFunc(a[:missing], func(t term) bool { return t.name }) {
 			name = strings.ToLower(name)
 		}
 		if slices.Contains(out, name) {

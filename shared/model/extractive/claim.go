@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/factstream/factstream/shared/model/extractive/measure"
+	"github.com/factstream/factstream/shared/model/measure"
 )
 
 // claim is a statement, or one clause of it, taken apart for comparison.
@@ -124,7 +124,8 @@ func (c *claim) setApart() {
 		before, after := false, true
 		for _, t := range c.terms {
 			if t.end <= start {
-				before = of(t)
+				before = of(t) && (t.aside || t.kind != content) // "a study of 40", not "according to the agency 40"
+
 			} else if t.start >= start {
 				after = of(t) || t.kind == stop
 				break
@@ -635,9 +636,14 @@ func (c *claim) markSources() {
 		case t.low == "according" && i+1 < len(c.terms) && c.terms[i+1].low == "to", t.low == "laut", t.low == "selon", t.low == "según", t.low == "secondo",
 			t.low == "nach" && i+1 < len(c.terms) && c.terms[i+1].low == "angaben", t.low == "d" && i+1 < len(c.terms) && c.terms[i+1].low == "après":
 			for k := i; k < len(c.terms) && c.terms[k].kind != stop; k++ {
-				if k > i+1 && (c.terms[k].passive || c.terms[k].low == "that" || t.low == "nach" && verbs[c.terms[k].low]) {
+				if k > i+1 && (c.terms[k].passive || c.terms[k].low == "that" || (t.low == "nach" || t.low == "laut") && c.verbAfterNoun(k)) {
 					break
 				}
+				c.terms[k].source = true
+			}
+		case t.low == "zufolge":
+			for k, article := i, false; k >= 0 && k >= i-4 && c.terms[k].kind != stop && !article; k-- {
+				article = anyArticle(c.terms[k])
 				c.terms[k].source = true
 			}
 		case t.says && i > 1 && c.endsSoon(i) && c.afterComma(i):
@@ -653,6 +659,15 @@ func (c *claim) markSources() {
 			c.frame(i)
 		}
 	}
+}
+
+// verbAfterNoun reports whether the source of a German statement ends before term i: with a verb, or a word in small letters after a noun, as a
+// verb is.
+func (c *claim) verbAfterNoun(i int) bool {
+	if verbs[c.terms[i].low] {
+		return true
+	}
+	return c.terms[i].kind == content && !capitalised(c.terms[i]) && c.terms[i-1].kind == content && capitalised(c.terms[i-1]) && c.terms[i-1].low != "angaben"
 }
 
 var verbs = wordSet("hat hatte hatten haben ist war waren sind wurde wurden")

@@ -3,6 +3,7 @@ package extractive
 import (
 	"slices"
 	"strings"
+	"unicode"
 	"unicode/utf8"
 
 	"github.com/factstream/factstream/shared/model"
@@ -75,7 +76,7 @@ type labels struct {
 	byKey map[string]label
 }
 
-func labelsOf(f model.CoverageFact) labels {
+func labelsOf(f model.CoverageFact, lang string) labels {
 	out := labels{byKey: map[string]label{}}
 	add := func(key, text string, full bool) {
 		if _, ok := out.byKey[key]; !ok && key != "" && usable(text) {
@@ -86,7 +87,7 @@ func labelsOf(f model.CoverageFact) labels {
 	for i, tag := range f.Tags {
 		add(labelKey(tag), tag, i == 0)
 	}
-	if language(f.Statement) == "en" { // elsewhere neighbours are as often a noun and its verb
+	if lang == "en" && language(f.Statement) == "en" { // elsewhere neighbours are as often a noun and its verb
 		for _, phrase := range read(f.Statement).nounPhrases() {
 			add(labelKey(phrase), strings.ToLower(phrase), true)
 		}
@@ -115,6 +116,9 @@ func (c *claim) nounPhrases() []string {
 }
 
 func (t term) nominal() bool {
+	if verb, _, _ := strings.Cut(t.low, " "); words().is("verb", t.low, t.stem) || words().is("verb", verb, verb) {
+		return false // "receive", "make up"
+	}
 	return t.core() && !t.glyph && !t.name && len(t.poles) == 0 && utf8.RuneCountInString(t.raw) > 2 && !strings.HasSuffix(t.low, "ed") && !strings.HasSuffix(t.low, "ly") && !strings.HasSuffix(t.low, "'s") && !irregularVerb(t.low) && !untold[t.low]
 }
 
@@ -130,7 +134,7 @@ func irregularVerb(w string) bool { return irregular[w] != "" }
 func (c *coverage) toCommonTags() {
 	c.labels = make([]labels, len(c.task.Facts))
 	for i, f := range c.task.Facts {
-		c.labels[i] = labelsOf(f)
+		c.labels[i] = labelsOf(f, language(c.task.Question))
 	}
 	for {
 		count, names := map[string]int{}, map[string]label{}
@@ -163,10 +167,18 @@ func (c *coverage) toCommonTags() {
 		if best == "" {
 			return
 		}
-		for i := range c.task.Facts {
+		var of []int
+		topic := names[best].text
+		for i, f := range c.task.Facts {
 			if _, ok := c.labels[i].byKey[best]; ok && !c.done[i] {
-				c.name(i, names[best].text)
+				of = append(of, i)
+				if topic == names[best].text {
+					topic = asWritten(f.Statement, topic)
+				}
 			}
+		}
+		for _, i := range of {
+			c.name(i, topic)
 		}
 	}
 }
@@ -200,7 +212,28 @@ func (c *coverage) rest() {
 			c.chosen[i].Topic, c.chosen[i].NewTopic, c.done[i] = c.chosen[best].Topic, c.chosen[best].NewTopic, true
 			continue
 		}
-		c.name(i, ownTopic(f, c.labels[i]))
+		c.name(i, asWritten(f.Statement, ownTopic(f, c.labels[i])))
+	}
+}
+
+// asWritten is a name with the capitals that it has inside a statement, "Rhea Dunn" or a German noun; at its beginning they tell nothing.
+func asWritten(statement, name string) string {
+	low := strings.ToLower(statement)
+	if len(low) != len(statement) {
+		return name // letters of another length: their places are not the same
+	}
+	for from := 0; ; {
+		i := strings.Index(low[from:], name)
+		if i < 0 {
+			return name
+		}
+		start, end := from+i, from+i+len(name)
+		before, _ := utf8.DecodeLastRuneInString(low[:start])
+		after, _ := utf8.DecodeRuneInString(low[end:])
+		if start > 0 && !unicode.IsLetter(before) && (end == len(low) || !unicode.IsLetter(after)) {
+			return statement[start:end]
+		}
+		from = end
 	}
 }
 

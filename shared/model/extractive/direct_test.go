@@ -31,6 +31,15 @@ func TestAnswersInWordsAndByValuesAreTheSame(t *testing.T) {
 		planning := model.QuestionsTask{Root: task.Question, Gaps: []string{"No prices were found."}, ThinTopics: []string{"costs"}, Max: 5}
 		for i, f := range distilled.Facts {
 			writing.Facts = append(writing.Facts, model.BriefFact{N: i + 1, Ref: fmt.Sprint(i), Statement: f.Statement})
+			if i > 0 {
+				pair := model.JudgeTask{Elder: model.Statement{Text: distilled.Facts[i-1].Statement}, Newer: model.Statement{Text: f.Statement}}
+				verdict, err := model.Judge(t.Context(), direct, pair)
+				require.NoError(t, err)
+				verdictAgain, err := model.Judge(t.Context(), rendered, pair)
+				require.NoError(t, err)
+				verdict.Duration, verdictAgain.Duration = 0, 0
+				require.Equal(t, verdictAgain, verdict)
+			}
 			covering.Facts = append(covering.Facts, model.CoverageFact{N: i + 1, Ref: fmt.Sprint(i), Statement: f.Statement, Tags: f.Tags})
 		}
 		writing.Disputes = []model.BriefDispute{{N: 1, Ref: "d", A: 1, B: 2}}

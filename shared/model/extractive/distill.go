@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/factstream/factstream/shared/model"
-	"github.com/factstream/factstream/shared/model/extractive/measure"
+	"github.com/factstream/factstream/shared/model/measure"
 	"github.com/factstream/factstream/shared/text"
 )
 
@@ -340,7 +340,7 @@ func (r report) heading(i int) int {
 // section is the heading of sentence i as a tag, "" if it has none or one that any report may have ("Overview").
 func (r report) section(i int) string {
 	h := r.heading(i)
-	if h < 0 {
+	if h < 0 || r.titled(h) {
 		return ""
 	}
 	tag := strings.ToLower(strings.Trim(r.plain[h], " .:*"))
@@ -350,6 +350,24 @@ func (r report) section(i int) string {
 	}
 	return tag
 }
+
+// titled reports whether heading h is the report's title: what all of it is about is no topic of it. Headings come without their level, so the
+// title is told by its place: it begins the report, and sections follow.
+func (r report) titled(h int) bool {
+	if r.sentences[h].N != 1 {
+		return false
+	}
+	sections := 0
+	for _, s := range r.sentences[h+1:] {
+		if t := strings.TrimSpace(s.Text); strings.HasPrefix(t, "#") && !strings.Contains(t, " | ") {
+			sections++
+		}
+	}
+	return sections >= leastSections
+}
+
+// leastSections are as many headings as follow a title at least; with one more there are only two sections.
+const leastSections = 2
 
 const maxSection = 30 // characters of a heading that names what a fact is about
 
@@ -702,9 +720,12 @@ func definiteIn(language, word string) bool {
 	return definite[word] && (language != "en" || word == "the")
 }
 
-// pointsBack reports whether "the same" or "such" near the beginning names something that only the sentence before tells ("the same
+// pointsBack reports whether a time ("since then"), "the same" or "such" near the beginning names something that only the sentence before tells ("the same
 // laboratory needed 18 minutes"). "The same ... as" tells it itself.
 func pointsBack(c *claim) bool {
+	if c.has(func(t term) bool { return words().is("then", t.low, t.stem) }) && len(c.dates) == 0 {
+		return true // "18,400 trees have been felled since then"
+	}
 	for i, t := range c.terms[:min(len(c.terms), 6)] {
 		if t.low == "such" || t.low == "same" {
 			return !slices.ContainsFunc(c.terms[i:], func(u term) bool { return u.low == "as" })

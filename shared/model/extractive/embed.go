@@ -11,7 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/factstream/factstream/shared/model"
-	"github.com/factstream/factstream/shared/model/extractive/measure"
+	"github.com/factstream/factstream/shared/model/measure"
 )
 
 // Dimension is the number of values of a vector.

@@ -8,7 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/factstream/factstream/shared/model/extractive/measure"
+	"github.com/factstream/factstream/shared/model/measure"
 )
 
 // What two statements of the same words and figures may still differ in is the order: who did it to whom, which figure is whose. Here that is
@@ -106,7 +106,7 @@ func arrange(a, b *claim, al *alignment) *arranged {
 }
 
 func (c *claim) articleBefore(t term) bool {
-	i := slices.IndexFunc(c.terms, func(u term) bool { return u.start == t.start })
+	i := termAt(c, t)
 	return i > 0 && anyArticle(c.terms[i-1])
 }
 
@@ -131,7 +131,7 @@ func (al *alignment) rearranged(a, b *claim, turned bool) (one, other string) {
 		for _, y := range r.items[i+1:] {
 			switch {
 			case x.rankB < y.rankB:
-				if r.ownerChanged(x, y) {
+				if r.ownerChanged(x, y) || r.sufferedInstead(x, y) {
 					return x.text, y.text
 				}
 			case x.kind != y.kind && (x.kind > itemMark || y.kind > itemMark):
@@ -143,7 +143,11 @@ func (al *alignment) rearranged(a, b *claim, turned bool) (one, other string) {
 					return x.text, y.text
 				}
 			case turned || !x.weighs() || !y.weighs() || x.inA.glyph || y.inA.glyph:
-			case r.joined(x, y) || moves(x) || moves(y):
+			case r.joined(x, y):
+				if r.ofBehind(r.a, x) != r.ofBehind(r.b, x) && r.ofBehind(r.a, y) != r.ofBehind(r.b, y) {
+					return x.text, y.text // "Norvex and the University of Gera", "the University and the Norvex of Gera"
+				}
+			case moves(x) || moves(y):
 			case r.aroundKept(x, y) || r.besideTurned(x, y):
 				return x.text, y.text
 			}
@@ -155,13 +159,13 @@ func (al *alignment) rearranged(a, b *claim, turned bool) (one, other string) {
 // onlyMoved names what "only" stands before in each claim, where that is not the same: "only men may vote in the village", "men may vote only in the
 // village".
 func (al *alignment) onlyMoved(a, b *claim) (one, other string) {
-	limited := func(c *claim, index map[int]int) (int, term, bool) {
+	limited := func(c *claim, index index) (int, term, bool) {
 		i := slices.IndexFunc(c.terms, func(t term) bool { return !t.context && onlyWords[t.low] })
 		if i < 0 {
 			return 0, none, false
 		}
 		for k := i + 1; k < len(c.terms) && c.terms[k].kind != stop; k++ {
-			if p, ok := index[k]; ok && c.terms[k].strong() {
+			if p, ok := index.of(k); ok && c.terms[k].strong() {
 				return p, c.terms[k], true
 			}
 		}
@@ -176,10 +180,6 @@ func (al *alignment) onlyMoved(a, b *claim) (one, other string) {
 }
 
 var onlyWords = wordSet("only solely exclusively nur ausschließlich seulement uniquement solo sólo solamente únicamente soltanto apenas somente alleen")
-
-func termAt(c *claim, t term) int {
-	return slices.IndexFunc(c.terms, func(u term) bool { return u.start == t.start })
-}
 
 // particlesExchanged names two words of Japanese each of which has the particle that the other has in the other claim.
 func particlesExchanged(a, b *claim) (one, other string) {
@@ -277,6 +277,12 @@ func (r *arranged) joined(x, y item) bool {
 	return xA == xB && yA == yB || xA == yB && (yA == xB || joinWords[yA] && joinWords[xB] || yA == "" || xB == "")
 }
 
+// ofBehind reports whether "of" stands directly after an item.
+func (r *arranged) ofBehind(v inText, x item) bool {
+	i := slices.IndexFunc(v.c.terms, func(t term) bool { return t.start >= v.at(x)[1] })
+	return i >= 0 && ofWords[v.c.terms[i].low]
+}
+
 var joinWords = wordSet("and or und oder et ou y e o & nor sowie as , 、 ，")
 
 // keptBetween counts the figures, dates, marks and words of weight of both claims between two items.
@@ -295,6 +301,9 @@ func (r *arranged) aroundKept(x, y item) bool {
 	kept := false
 	if r.voiceDiffers(x) || r.voiceDiffers(y) {
 		return false // the verb itself: who does it and to whom stand around it
+	}
+	if r.passiveAtEnd(x, y) {
+		return false
 	}
 	for _, m := range r.items[x.rankA+1 : y.rankA] {
 		if m.rankB < y.rankB || m.rankB > x.rankB {
@@ -357,6 +366,55 @@ func (r *arranged) otherVoice(m, x, y item) bool {
 	}
 	names := x.kind == itemMark || y.kind == itemMark || (x.inA.name || x.inB.name) && (y.inA.name || y.inB.name)
 	return byWords[in] || !names && inWords[in]
+}
+
+// passiveAtEnd reports whether the one claim has a verb between two, and the other has it as a passive at the end of the clause, with what does it
+// led by "by": "Das Büro prüfte den Pfeiler", "Der Pfeiler wurde im Mai vom Büro geprüft".
+func (r *arranged) passiveAtEnd(x, y item) bool {
+	between := func(m item, v inText) bool {
+		first, second := x, y
+		if v.at(x)[0] > v.at(y)[0] {
+			first, second = y, x
+		}
+		return v.at(m)[0] > v.at(first)[0] && v.at(m)[0] < v.at(second)[0]
+	}
+	after := func(m item, v inText) bool { return v.at(m)[0] > v.at(x)[0] && v.at(m)[0] > v.at(y)[0] }
+	led := func(v inText, doer, other item) bool {
+		return byWords[v.introduced(doer)] && !byWords[v.introduced(other)]
+	}
+	for _, m := range r.items {
+		switch {
+		case !r.voiceDiffers(m):
+		case r.b.c.passiveAt(m.inB): // x, which stands first in the elder, does it there
+			if between(m, r.a) && after(m, r.b) && led(r.b, x, y) {
+				return true
+			}
+		case between(m, r.b) && after(m, r.a) && led(r.a, y, x):
+			return true
+		}
+	}
+	return false
+}
+
+// sufferedInstead reports whether of two that stand in the same order in both claims the first does it in the one, and the second, led by "by", in the
+// other: "Das Werk Nord beliefert das Werk Süd", "Das Werk Nord wird vom Werk Süd beliefert".
+func (r *arranged) sufferedInstead(x, y item) bool {
+	if !x.weighs() || !y.weighs() {
+		return false
+	}
+	for _, m := range r.items {
+		if !r.voiceDiffers(m) {
+			continue
+		}
+		active, passive := r.a, r.b
+		if r.a.c.passiveAt(m.inA) {
+			active, passive = r.b, r.a
+		}
+		if active.at(m)[0] > active.at(x)[0] && active.at(m)[0] < active.at(y)[0] && byWords[passive.introduced(y)] && !byWords[passive.introduced(x)] && !byWords[active.introduced(y)] {
+			return true
+		}
+	}
+	return false
 }
 
 // voiceDiffers reports a verb that is passive in one claim only.
@@ -474,179 +532,4 @@ func (r *arranged) parted(v inText, x, y item) bool {
 		}
 	}
 	return false
-}
-
-// letter is one that is a name, or a word with a sign: "vitamin B", "Veyra c", "rated A+", "10³".
-type letter struct {
-	text       string
-	start, end int
-}
-
-// marks lists them in order. A letter that begins a sentence before a small one is the article.
-func (c *claim) marks(languages [8]int) []letter {
-	var out []letter
-	taken := spans(c.quantities, c.dates)
-	s := c.text
-	opens := true // a sentence, or what stands in quotation marks
-	capitalBefore := false
-	from, to := c.extent()
-	for i := from; i < to; {
-		if end := taken(i); end > i {
-			i, opens, capitalBefore = end, false, false
-			continue
-		}
-		r, n := utf8.DecodeRuneInString(s[i:])
-		if !unicode.IsLetter(r) && !unicode.IsDigit(r) {
-			if !unicode.IsSpace(r) {
-				opens = strings.ContainsRune(".:!?\"“„«¿¡。", r)
-				capitalBefore = false
-			}
-			i += n
-			continue
-		}
-		if spaceless(r) {
-			i, opens, capitalBefore = i+n, false, false
-			continue
-		}
-		j := i + n
-		for j < len(s) && taken(j) == 0 {
-			next, m := utf8.DecodeRuneInString(s[j:])
-			if spaceless(next) || !unicode.IsLetter(next) && !unicode.IsDigit(next) {
-				break
-			}
-			j += m
-		}
-		end := signs(s, j)
-		before, _ := utf8.DecodeLastRuneInString(s[:i])
-		apart := !apostrophe(before) && !elided(s[end:])
-		switch {
-		case end > j:
-			out = append(out, letter{s[i:end], i, end})
-		case j != i+n || !apart || !unicode.IsLetter(r):
-		case unicode.IsUpper(r) && !(opens && smallWordAt(s, end)), bracketed(s, i, end), capitalBefore && r < 0x80 && strings.ContainsRune("bcdfghjkpqrtvwxz", r), unicode.Is(unicode.Greek, r) && !greek(s):
-			out = append(out, letter{s[i:end], i, end})
-		}
-		capitalBefore = unicode.IsUpper(r) && j > i+n
-		i, opens = end, false
-	}
-	for _, t := range c.foreignWords(languages) {
-		out = append(out, letter{t.low, t.start, t.end})
-	}
-	return out
-}
-
-// extent is where the terms of a claim stand in its text: of a clause, not all of it.
-func (c *claim) extent() (from, to int) {
-	from = len(c.text)
-	for _, t := range c.terms {
-		if !t.context {
-			from, to = min(from, t.start), max(to, t.end)
-		}
-	}
-	return from, to
-}
-
-// foreignWords are those that are small words only of languages of which the text has no other: "son" in English is no form of Spanish "ser".
-func (c *claim) foreignWords(languages [8]int) (out []term) {
-	if slices.Max(languages[:]) < 4 {
-		return nil
-	}
-	for _, t := range c.terms {
-		of := smallWords()[t.low]
-		if t.kind != function || t.context || of == 0 {
-			continue
-		}
-		own := false
-		for l, n := range languages {
-			own = own || of>>l&1 != 0 && n > 2
-		}
-		if !own {
-			out = append(out, t)
-		}
-	}
-	return out
-}
-
-// languagesOf counts the small words of each language that two claims have.
-func languagesOf(a, b *claim) (n [8]int) {
-	for _, c := range []*claim{a, b} {
-		for _, t := range c.terms {
-			if t.kind != function || t.context {
-				continue
-			}
-			for l := range n {
-				if smallWords()[t.low]>>l&1 != 0 {
-					n[l]++
-				}
-			}
-		}
-	}
-	return n
-}
-
-// bracketed reports whether a letter stands alone in brackets, or before one: "section 3(a)", "a) farms".
-func bracketed(s string, i, end int) bool {
-	return strings.HasPrefix(s[end:], ")") && (strings.HasSuffix(s[:i], "(") || strings.HasSuffix(s[:i], " ") || i == 0)
-}
-
-// elided reports whether what follows a letter is an apostrophe with another word: "l'eau", not "A's".
-func elided(rest string) bool {
-	r, n := utf8.DecodeRuneInString(rest)
-	if !apostrophe(r) {
-		return false
-	}
-	word := strings.TrimLeftFunc(rest[n:], unicode.IsLetter)
-	return len(rest)-n > len(word) && !(rest[n] == 's' && len(rest)-n == len(word)+1)
-}
-
-func apostrophe(r rune) bool { return r == '\'' || r == '’' }
-
-// greek reports whether a text is in Greek, where a single letter is a word.
-func greek(s string) bool {
-	letters := 0
-	for _, r := range s {
-		if unicode.Is(unicode.Greek, r) {
-			letters++
-		}
-	}
-	return letters > 6
-}
-
-// signs is the end of the signs that are written onto a word which ends at j; a hyphen that leads to another word is none.
-func signs(s string, j int) int {
-	for j < len(s) {
-		r, n := utf8.DecodeRuneInString(s[j:])
-		next, _ := utf8.DecodeRuneInString(s[j+n:])
-		switch {
-		case strings.ContainsRune("+⁺⁻#*†²³¹⁰⁴⁵⁶⁷⁸⁹", r):
-		case (r == '-' || r == '−') && (next == utf8.RuneError || unicode.IsSpace(next) || strings.ContainsRune(".,;:)", next)):
-		default:
-			return j
-		}
-		j += n
-	}
-	return j
-}
-
-// smallWordAt reports whether a word in small letters stands after byte i.
-func smallWordAt(s string, i int) bool {
-	r, _ := utf8.DecodeRuneInString(strings.TrimLeft(s[i:], " "))
-	return unicode.IsLower(r) || unicode.IsDigit(r) || strings.TrimSpace(s[i:]) == ""
-}
-
-// otherMarks names a mark that only one of two claims has; "" if there is none.
-func otherMarks(a, b *claim) string {
-	languages := languagesOf(a, b)
-	one, other := a.marks(languages), b.marks(languages)
-	for _, m := range one {
-		i := slices.IndexFunc(other, func(n letter) bool { return n.text == m.text })
-		if i < 0 {
-			return m.text
-		}
-		other = slices.Delete(other, i, i+1)
-	}
-	if len(other) > 0 {
-		return other[0].text
-	}
-	return ""
 }

@@ -33,10 +33,18 @@ func plan(task model.QuestionsTask) model.QuestionsReply {
 	}
 	for _, topic := range task.ThinTopics {
 		if topic = strings.TrimSpace(topic); topic != "" {
-			add(0.5, p.reasonThin, fmt.Sprintf(p.thin, Quoted(task.Root, maxRoot), Quoted(topic, maxTopic)))
+			add(0.5, p.reasonThin, contracted(fmt.Sprintf(p.thin, Quoted(task.Root, maxRoot), Quoted(topic, maxTopic)), p))
 		}
 	}
 	return reply
+}
+
+// contracted is a question about a topic with the article that Spanish joins to "de".
+func contracted(question string, p phrasing) string {
+	if p.thin != phrasings["es"].thin {
+		return question
+	}
+	return strings.Replace(question, "se sabe de el ", "se sabe del ", 1)
 }
 
 // openQuestion is a gap without what stands in brackets behind a question ("When does it open? (Partly: a date for the north wing.)"):
@@ -188,13 +196,7 @@ var languageWords = map[string]map[string]bool{
 // languageLetters are letters that speak for a language where its words alone leave it open: "Was kostet ..." may be English.
 var languageLetters = map[string]string{"de": "äöüß", "fr": "àâçèêëîïôùûœ", "es": "áíóúñ¿¡"}
 
-func wordSet(line string) map[string]bool {
-	m := map[string]bool{}
-	for w := range strings.FieldsSeq(line) {
-		m[w] = true
-	}
-	return m
-}
+var wordSet = text.WordSet
 
 // language guesses the language of a text: by its script, else by its small words. What was guessed lately is remembered.
 func language(s string) string {

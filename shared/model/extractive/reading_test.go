@@ -35,6 +35,9 @@ func TestWhatLeansOnTheSentenceBeforeIsNoFactByItself(t *testing.T) {
 		{"Les usines de Moss paient 900 euros.", "Les PME de moins de 50 salariés en sont dispensées."},
 		{"La Junta destinó 163 millones de euros a obras.", "De esa cantidad, 60 millones se destinaron a desaladoras."},
 		{"In Moss stehen 40 Trockner.", "In diesen Anlagen trocknen 9 Tonnen Hopfen."},
+		{"La bacteria fue detectada en Halden en 2021.", "Desde entonces se han arrancado 18.400 árboles."},
+		{"Die Brücke in Moss wurde 2019 gesperrt.", "Seitdem fahren 400 Busse über Halden."},
+		{"Snipe at Moss increased from 12 to 57 pairs between 2016 and 2022.", "Lapwing numbers increased from 8 to 19 pairs over the same period."},
 		{"The index of Halden takes 190 seconds.", "With 8 threads, it drops to 52 seconds."},
 		{"Old people of Halden had a lower risk in 2019.", "The effect was seen only after 4 years of treatment."},
 	} {
@@ -53,6 +56,8 @@ func TestWhatTellsItsOwnCaseStandsAlone(t *testing.T) {
 		"Das Werk in Moss verkaufte 900 Pumpen.",
 		"With its new dryer, Halden Paper said, it saves 40 kW.",
 		"In this year 40 mills closed in Norway.",
+		"Depuis 2018, 40 usines ont fermé en Norvège.",
+		"Since 2010, 40 mills have closed in Norway.",
 	} {
 		require.Contains(t, statementsOf(t, "The river carried 12 tonnes of ice in May.", s), s)
 	}
@@ -253,4 +258,41 @@ func TestWhoseFigureItIsHidesNoContradiction(t *testing.T) {
 		got, why := judge(pair[0], pair[1])
 		require.Equal(t, model.Contradiction, got, why)
 	}
+}
+
+func TestNamesAndGermanNounsKeepTheirCapitals(t *testing.T) {
+	t.Parallel()
+	require.Equal(t, "Rhea Dunn", asWritten("The trial was led by Rhea Dunn.", "rhea dunn"))
+	require.Equal(t, "Feldtest", asWritten("Im Feldtest waren es 77.", "feldtest"))
+	require.Equal(t, "costs", asWritten("Costs rose by 4 percent.", "costs"), "a capital at the beginning tells nothing")
+	require.Equal(t, "art", asWritten("The Arta bridge", "art"))
+	task := model.BriefTask{Question: "Was ist über Wärmepumpen bekannt: Effizienz, Lärm?", Facts: []model.BriefFact{{N: 1, Ref: "a", Statement: "Wärmepumpen kosten 27.000 Euro."}}}
+	require.Equal(t, []string{"Effizienz", "Lärm"}, uncovered(task))
+}
+
+func TestATopicIsNoNounWithItsVerb(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ question, statement string }{
+		{"What is known about reed?", "For reed, farmers receive 320 euros per tonne."},
+		{"What is known about peat?", "Greenhouse gases from drained peat make up 9 percent of the national total."},
+		{"Was ist über Wärmepumpen bekannt?", "Erdwärmepumpen kamen auf 4,1."},
+	} {
+		for _, l := range labelsOf(model.CoverageFact{N: 1, Statement: c.statement}, language(c.question)).byKey {
+			require.NotRegexp(t, `receive|make|kamen`, l.text)
+		}
+	}
+}
+
+func TestTheTitleOfAReportIsNoTopic(t *testing.T) {
+	t.Parallel()
+	sentences := []model.Numbered{{N: 1, Text: "# The mills of Moss"}, {N: 2, Text: "Moss has 40 mills."}, {N: 3, Text: "# Prices"}, {N: 4, Text: "A mill costs 900 euros."}, {N: 5, Text: "# Jobs"}, {N: 6, Text: "A mill has 12 workers."}}
+	require.Equal(t, "", readReport(sentences).section(1))
+	require.Equal(t, "prices", readReport(sentences).section(3))
+	require.Equal(t, "the mills of moss", readReport(sentences[:4]).section(1), "of two headings the first may be a section")
+	for i := range sentences {
+		sentences[i].N += 40
+	}
+	require.Equal(t, "the mills of moss", readReport(sentences).section(1), "of a later part of the report")
+	task := model.QuestionsTask{Root: "¿Qué se sabe de las fábricas?", ThinTopics: []string{"el olivar"}}
+	require.Contains(t, plan(task).Questions[0].Text, "¿qué más se sabe del olivar?")
 }

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/factstream/factstream/shared/model/extractive/measure"
+	"github.com/factstream/factstream/shared/model/measure"
 )
 
 // tellsOfTheSame says of two distinct statements whether they tell of the same thing, can both be true, and one only adds a detail to the other or
@@ -87,6 +87,9 @@ func (al *alignment) differs(a, b *claim, d difference) bool {
 	if slices.ContainsFunc(al.coreA, named) && slices.ContainsFunc(al.coreB, named) {
 		return true
 	}
+	if slices.ContainsFunc(al.pairs, func(p pair) bool { return p.a.role != p.b.role && p.a.role != "" && p.b.role != "" }) {
+		return true // "onto the wall", "off the wall"
+	}
 	flips, _ := al.flips()
 	denial := denials(a, b, al)
 	if flips > 0 || (denial.byA || denial.byB || denial.outOfScope) && !al.sameDenied(a, b) {
@@ -109,7 +112,7 @@ func (al *alignment) differs(a, b *claim, d difference) bool {
 
 // sameDenied reports whether each claim has one "no" and both stand before one phrase: "no solid-state car" and "no such car".
 func (al *alignment) sameDenied(a, b *claim) bool {
-	denied := func(c *claim, index map[int]int) (int, bool) {
+	denied := func(c *claim, index index) (int, bool) {
 		at := -1
 		for i, t := range c.terms {
 			if t.kind == negation {
@@ -144,16 +147,16 @@ func (al *alignment) namesOutOfOrder(a, b *claim) bool {
 }
 
 // opensShared reports whether the first word of weight of a claim, which mostly says what it is about, is shared.
-func (al *alignment) opensShared(c *claim, index map[int]int) bool {
+func (al *alignment) opensShared(c *claim, index index) bool {
 	_, ok := al.first(c, index)
 	return ok
 }
 
 // first is the pair of the first word of weight of a claim.
-func (al *alignment) first(c *claim, index map[int]int) (int, bool) {
+func (al *alignment) first(c *claim, index index) (int, bool) {
 	for i, t := range c.terms {
 		if t.strong() && !t.source && !t.context && len(t.poles) == 0 {
-			p, ok := index[i]
+			p, ok := index.of(i)
 			return p, ok
 		}
 	}

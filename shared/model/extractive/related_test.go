@@ -81,7 +81,7 @@ func TestFewOfTheLabelledDistinctAreRelated(t *testing.T) {
 	given, all := 0, 0
 	for topic, pairs := range topics(t) {
 		for _, p := range pairs {
-			if p.Relation != model.Distinct {
+			if p.Relation != model.Distinct || p.Related {
 				continue
 			}
 			all++
@@ -93,4 +93,37 @@ func TestFewOfTheLabelledDistinctAreRelated(t *testing.T) {
 	}
 	t.Logf("%d of %d", given, all)
 	require.LessOrEqual(t, given, 2)
+}
+
+// TestOfADetailOneIsRelated looks at the distinct pairs of the topics that are labelled as related.
+func TestOfADetailOneIsRelated(t *testing.T) {
+	t.Parallel()
+	found, all := 0, 0
+	for _, pairs := range topics(t) {
+		for _, p := range pairs {
+			if !p.Related {
+				continue
+			}
+			for _, order := range [][2]string{{p.Elder, p.Newer}, {p.Newer, p.Elder}} {
+				v := verdictOf(t, order[0], order[1])
+				if v.Relation == string(model.Duplicate) {
+					continue // what leaves a detail out says nothing new
+				}
+				require.NotEqual(t, string(model.Contradiction), v.Relation, "%s\n%s", order[0], order[1])
+				all++
+				if v.Related {
+					found++
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d", found, all)
+	require.GreaterOrEqual(t, ratio(found, all), 0.75)
+}
+
+func TestWhatHappensFromAndToAreNotRelated(t *testing.T) {
+	t.Parallel()
+	v := verdictOf(t, "The grey cat jumped onto the low garden wall.", "The grey cat jumped off the low garden wall.")
+	require.Equal(t, string(model.Distinct), v.Relation)
+	require.False(t, v.Related)
 }

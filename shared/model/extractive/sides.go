@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/factstream/factstream/shared/model"
-	"github.com/factstream/factstream/shared/model/extractive/measure"
+	"github.com/factstream/factstream/shared/model/measure"
 )
 
 // Withheld returns the numbers of the undisputed facts of a task that the engine keeps out of its findings, in the order of the task:
@@ -209,7 +209,7 @@ func otherNames(c, other *claim, al *alignment) bool {
 		first, _ := utf8.DecodeRuneInString(t.raw)
 		switch lead := i == 0 && t.start == 0 && t.core() && unicode.IsUpper(first) && (subject || len(c.terms) > 1 && c.terms[1].name); {
 		case !t.name && !lead || t.kind != content:
-		case paired(al.indexA, i):
+		case al.indexA.paired(i):
 			return false
 		default:
 			someone = true

@@ -2,8 +2,8 @@ package extractive
 
 import "hash/maphash"
 
-// sketch is what the words of a claim could be partners of, as bits of hashes: it may have what it was not given, and never lacks what it
-// was. It tells in a fraction of the time that align takes that most claims add something to one another.
+// sketch is a Bloom filter of what the words of a claim could be partners of, with one hash: it may have what it was not given, and never lacks
+// what it was. It tells in a fraction of the time that align takes that most claims add something to one another.
 type sketch [sketchWords]uint64
 
 const sketchWords = 8 // for some 20 terms of a statement and 3 to 5 features of each, few bits are taken by two
@@ -19,6 +19,7 @@ const (
 	ofEnd     = "e" // and a word and its negation their last 3, by negates
 )
 
+// sketchOf gives the sketch of a claim as reported.
 func sketchOf(c *claim) sketch {
 	var s sketch
 	for _, t := range c.terms {

@@ -451,6 +451,15 @@ func (p *parser) simpleUnit(j int) (u unit, next int, ok bool) {
 		return u, j, false
 	}
 	next = j + 1
+	if u.family == "power" {
+		k := next
+		if dashes[p.at(k).raw] && p.at(k).glued {
+			k++
+		}
+		if hourWords[p.at(k).low] {
+			return unit{family: "energy", factor: 3600 * u.factor}, k + 1, true // "gigawatt hours"
+		}
+	}
 	if u.family == "length" {
 		switch after := p.at(next).low; {
 		case squares[after]:

@@ -105,9 +105,9 @@ var (
 
 	yearFollowers = set("um auf zu mit du des par pour por con su per") // "stiegen 2022 um 3 Prozent"
 
-	continentalWords = set("der die das und ist nicht ein eine mit von für den dem auf bei wurde le les des est une dans pour sur avec du el los las una por con para del il gli che della di nel een het van " +
+	continentalWords = set("der die das im am zum zur wurden werden sind waren als nach vor durch oder sich la de en un y o al se su tiene à au aux qui que und ist nicht ein eine mit von für den dem auf bei wurde le les des est une dans pour sur avec du el los las una por con para del il gli che della di nel een het van " +
 		"og er på och är não uma em según selon laut")
-	englishWords = set("the of and is was in to a for with by on at are were has have that from")
+	englishWords = set("the of and is was to a for with by on at are were has have that from")
 )
 
 // continental guesses whether a decimal comma is usual in the language of the text.
@@ -160,7 +160,10 @@ func unitTables() (symbols, names map[string]unit) {
 	add("mass", 1000, "t 吨 トン", "tonne tonnes tonnen toneladas tonnellate")
 	add("mass", 907.185, "", "ton tons")
 	add("mass", 0.45359, "lb lbs", "pound-mass")
-	add("time", 1e-3, "ms", "millisecond milliseconds")
+	add("time", 1e-12, "ps", "picosecond picoseconds pikosekunde pikosekunden picosecondes picosegundos")
+	add("time", 1e-9, "ns", "nanosecond nanoseconds nanosekunde nanosekunden nanosecondes nanosegundos")
+	add("time", 1e-6, "µs μs", "microsecond microseconds mikrosekunde mikrosekunden microsecondes microsegundos")
+	add("time", 1e-3, "ms", "millisecond milliseconds millisekunde millisekunden millisecondes milisegundos")
 	add("time", 1, "s sec 秒", "second seconds sekunden sekunde secondes segundos secondi")
 	add("time", 60, "min 分钟 分鐘", "minute minutes minuten minutos minuti")
 	add("time", 3600, "h hr hrs 小时 時間", "hour hours stunde stunden heure heures hora horas ora ore")
@@ -176,14 +179,16 @@ func unitTables() (symbols, names map[string]unit) {
 	add("volume", 1e-6, "ml mL", "millilitre millilitres milliliter milliliters")
 	add("volume", 1e-3, "l L", "litre litres liter liters litros litri")
 	add("volume", 1, "m³ m3 立方米", "kubikmeter")
+	add("volume", 1e-6, "cm³ cm3", "kubikzentimeter")
+	add("volume", 1e9, "km³ km3", "kubikkilometer")
 	add("energy", 1, "J", "joule joules")
 	add("energy", 1e3, "kJ", "kilojoule kilojoules")
 	add("energy", 4184, "kcal", "kilocalorie kilocalories")
-	add("energy", 3600, "Wh", "")
-	add("energy", 3.6e6, "kWh", "kilowattstunden")
-	add("energy", 3.6e9, "MWh", "")
-	add("energy", 3.6e12, "GWh", "")
-	add("energy", 3.6e15, "TWh", "")
+	add("energy", 3600, "Wh", "watthour watthours wattstunde wattstunden wattheure wattheures")
+	add("energy", 3.6e6, "kWh", "kilowatthour kilowatthours kilowattstunde kilowattstunden kilowattheure kilowattheures")
+	add("energy", 3.6e9, "MWh", "megawatthour megawatthours megawattstunde megawattstunden mégawattheure mégawattheures")
+	add("energy", 3.6e12, "GWh", "gigawatthour gigawatthours gigawattstunde gigawattstunden gigawattheure gigawattheures")
+	add("energy", 3.6e15, "TWh", "terawatthour terawatthours terawattstunde terawattstunden térawattheure térawattheures")
 	add("power", 1e-3, "mW", "milliwatt milliwatts")
 	add("power", 1, "W", "watt watts")
 	add("power", 1e3, "kW", "kilowatt kilowatts")
@@ -237,7 +242,8 @@ func unitTables() (symbols, names map[string]unit) {
 
 // squares and cubes raise the unit they stand by.
 var (
-	squares = set("square sq quadrat carrés carré cuadrados cuadrado quadrati")
-	cubes   = set("cubic cu kubik cubes cúbicos cubi")
-	perWord = set("/ per pro par por al")
+	squares   = set("square sq quadrat carrés carré cuadrados cuadrado quadrati")
+	hourWords = set("hour hours heure heures hora horas ora ore")
+	cubes     = set("cubic cu kubik cubes cúbicos cubi")
+	perWord   = set("/ per pro par por al")
 )

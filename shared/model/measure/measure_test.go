@@ -276,3 +276,31 @@ func FuzzFind(f *testing.F) {
 		}
 	})
 }
+
+func TestUnitsInWordsAndSigns(t *testing.T) {
+	t.Parallel()
+	for sign, word := range map[string]string{
+		"4.5 km³": "4.5 cubic kilometres", "320 GWh": "320 gigawatt hours", "12 kWh": "12 kilowatt-hours", "3 TWh": "3 Terawattstunden", "7 ps": "7 picoseconds", "5 cm³": "5 cubic centimetres",
+	} {
+		a, _ := Find(sign)
+		b, _ := Find(word)
+		require.Len(t, a, 1, sign)
+		require.Len(t, b, 1, word)
+		require.Equal(t, Same, Compare(a[0], b[0]), sign)
+	}
+	power, _ := Find("320 gigawatts")
+	energy, _ := Find("320 gigawatt hours")
+	require.Equal(t, Unlike, Compare(power[0], energy[0]))
+}
+
+func TestThreeZerosAreThousands(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]float64{
+		"La región de Almizque tiene 270.000 hectáreas": 2.7e9, "The region has 270,000 hectares": 2.7e9, "Verkauft wurden in Deutschland 193.200 Wärmepumpen": 193_200,
+		"a ratio of 0.000 to it": 0, "it rose by 3.142 metres": 3.142,
+	} {
+		quantities, _ := Find(text)
+		require.NotEmpty(t, quantities, text)
+		require.InDelta(t, want, quantities[0].Lo, 1e-9*want+1e-9, text)
+	}
+}

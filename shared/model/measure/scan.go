@@ -122,6 +122,8 @@ func letters(s string, i int) int {
 	return i
 }
 
+var withoutSeparators = strings.NewReplacer(".", "", ",", "")
+
 // value reads a written number. grain is the worth of one step of its last digit that counts: trailing zeros of a whole number do not.
 func value(raw string, commaDecimal bool) (v, grain float64, ok bool) {
 	s := strings.Map(func(r rune) rune {
@@ -139,6 +141,8 @@ func value(raw string, commaDecimal bool) (v, grain float64, ok bool) {
 		if strings.Count(s, string(decimal)) > 1 {
 			return 0, 0, false
 		}
+	case dots == 1 && strings.HasSuffix(s, ".000") && s != "0.000": // thousands in every language: nobody measures to three zeros and no more
+	case commas == 1 && strings.HasSuffix(s, ",000") && s != "0,000":
 	case dots == 1 && (!commaDecimal || len(s)-strings.IndexByte(s, '.') != 4):
 		decimal = '.'
 	case commas == 1 && (commaDecimal || len(s)-strings.IndexByte(s, ',') != 4):
@@ -149,7 +153,7 @@ func value(raw string, commaDecimal bool) (v, grain float64, ok bool) {
 		i := strings.LastIndexByte(s, decimal)
 		whole, frac = s[:i], s[i+1:]
 	}
-	whole = strings.NewReplacer(".", "", ",", "").Replace(whole)
+	whole = withoutSeparators.Replace(whole)
 	if len(whole)+len(frac) > 30 || len(whole) == 0 {
 		return 0, 0, false
 	}

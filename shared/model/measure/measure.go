@@ -5,7 +5,10 @@
 // any subject.
 package measure
 
-import "math"
+import (
+	"math"
+	"strings"
+)
 
 // Quantity is one number or range of numbers with its unit.
 type Quantity struct {
@@ -21,6 +24,9 @@ type Quantity struct {
 	part       bool    // a fraction that no written percentage is equal to ("two thirds")
 	grain      float64 // what one step of the last written digit is worth, in the base unit
 }
+
+// Attributive reports whether a quantity is written as an adjective, which mostly says which thing is meant: "the 16-nanometre process".
+func (q Quantity) Attributive() bool { return strings.HasPrefix(q.Unit, "-") }
 
 // Count is the Family of a bare number: what is counted is the noun after it.
 const Count = "count"
