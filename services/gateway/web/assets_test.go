@@ -155,6 +155,28 @@ func TestThePageHasWordsForTheLettersOfEveryWorker(t *testing.T) {
 	}
 }
 
+// README promises it: every sentence of a brief names its facts, those about a dispute too.
+func TestEverySentenceOfABriefLeadsToItsFactsOnThePage(t *testing.T) {
+	t.Parallel()
+	lists := regexp.MustCompile(`list\("(Findings|Disputed|Relationships)", brief\.\w+, ([^)]*)`).FindAllStringSubmatch(scripts(t)["app.js"], -1)
+	require.Len(t, lists, 3)
+	for _, list := range lists {
+		require.Contains(t, list[2], "cited", "the sentences under %s", list[1])
+	}
+}
+
+// A budget may be lowered below what was spent: "until the -500 credits left are used" was to be read then.
+func TestThePageNamesNoCreditsLeftWhenNoneAre(t *testing.T) {
+	t.Parallel()
+	require.Regexp(t, `if \(left < cost\) return "Autopilot asks nothing now`, scripts(t)["app.js"])
+}
+
+// At depth 0 no follow-up is asked, so the page must not say that autopilot asks them.
+func TestThePagePromisesNoFollowUpsAtDepthZero(t *testing.T) {
+	t.Parallel()
+	require.Regexp(t, `depth === 0 \? "[^"]*no follow-ups`, scripts(t)["app.js"])
+}
+
 // A file that is not among those that are served would leave the page blank.
 func TestEveryScriptIsServed(t *testing.T) {
 	t.Parallel()

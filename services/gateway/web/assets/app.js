@@ -314,7 +314,7 @@ async function threadView(id) {
       ["Spent", thread.ledger.spent], ["Reserved", thread.ledger.reserved], ["Left", thread.ledger.budget - thread.ledger.spent - thread.ledger.reserved]),
     threadActions(thread, runs.items.length > 0),
     runs.items.length > 0 && followUp(thread),
-    runs.items.length > 0 && part("brief", "Brief", briefPart(brief, ref)),
+    runs.items.length > 0 && part("brief", "Brief", briefPart(brief, contradictions.items, ref)),
     contradictions.items.length > 0 && part("contradictions", "Disputed: " + count(contradictions.items.length, "contradiction"),
       el("ul", { class: "list" }, contradictions.items.map(c => contradictionItem(c, ref)))),
     runs.items.length > 0 && part("facts", count(facts.items.length, "fact"), facts.items.length === 0 ? el("p", { class: "soft" }, "Facts appear when a report has been read.") :
@@ -345,9 +345,17 @@ function threadActions(thread, asked) {
       try { await ask(at + "/start", "POST"); } finally { await show(true); }
     }),
     thread.status === "running" && actionButton("pause", "Pause", async () => { await ask(at + "/pause", "POST"); await show(true); })),
-    !piloted && el("p", { class: "soft" }, "Autopilot asks follow-up questions by itself, down to depth " + (thread.settings.depth < 0 ? "any" : thread.settings.depth) +
-      ", until the " + credits(left) + " left are used or nothing is left to ask."),
+    !piloted && el("p", { class: "soft" }, pilotWords(thread, left)),
     thread.status === "running" && el("p", { class: "soft" }, "Pause lets the call under way finish and keeps what it brings."));
+}
+
+// pilotWords say how far autopilot would go. A budget may be below what was spent: then nothing is left, however it is counted.
+function pilotWords(thread, left) {
+  const cost = costs[thread.settings.mode] || 0;
+  if (left < cost) return "Autopilot asks nothing now: a run costs " + credits(cost) + ", and " + (left > 0 ? "only " + left : "nothing") + " of the budget is left.";
+  const asks = thread.settings.depth === 0 ? "what you put in line by itself, and no follow-ups (depth 0)" :
+    "follow-up questions by itself, " + (thread.settings.depth < 0 ? "however deep they go" : "down to depth " + thread.settings.depth);
+  return "Autopilot asks " + asks + ", until the budget allows no further run (" + credits(left) + " left) or nothing is left to ask.";
 }
 
 function followUp(thread) {
@@ -444,12 +452,13 @@ function seconds(s) { return s < 10 ? s.toFixed(1) + " s" : s < 120 ? Math.round
 
 // ---- what came of it ----
 
-function briefPart(brief, ref) {
+function briefPart(brief, contradictions, ref) {
   if (!brief) return el("p", { class: "soft" }, "The brief is written when the first run has been read.");
   const cited = s => el("li", { dir: "auto" }, s.text, " ", el("span", { class: "refs" }, s.facts.map(ref)));
+  const sides = new Map(contradictions.map(c => [c.id, [c.a.id, c.b.id]]));
   const list = (title, items, item) => items.length > 0 && [el("h3", {}, title), el("ul", {}, items.map(item))];
   return el("div", { class: "card" },
-    list("Findings", brief.findings, cited), list("Disputed", brief.disputed, d => el("li", { dir: "auto" }, d.text)),
+    list("Findings", brief.findings, cited), list("Disputed", brief.disputed, d => cited({ text: d.text, facts: sides.get(d.contradiction) || [] })),
     brief.withheld.length > 0 && el("p", { class: "soft" }, "Not among the findings, because they repeat a side of a dispute or rest on one: ",
       el("span", { class: "refs" }, brief.withheld.map(ref))),
     list("Relationships", brief.relationships, cited),
