@@ -41,7 +41,11 @@ func (d *difference) figures(a, b *claim) {
 					continue
 				}
 				usedA[i], usedB[j] = true, true
-				text := fmt.Sprintf("%s and %s", a.text[x.Start:x.End], b.text[y.Start:y.End])
+				between := "and"
+				if x.Lo != x.Hi || y.Lo != y.Hi { // a range has a word of that kind in itself
+					between = "against"
+				}
+				text := fmt.Sprintf("%s %s %s", a.text[x.Start:x.End], between, b.text[y.Start:y.End])
 				switch want {
 				case measure.Same:
 					d.same = append(d.same, text)

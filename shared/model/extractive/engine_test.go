@@ -403,6 +403,7 @@ func TestJudgeGivesAReason(t *testing.T) {
 		relation             model.Relation
 	}{
 		{"The tower is 93 m high.", "The tower is 71 m high.", "The figures differ: 93 m and 71 m.", model.Contradiction},
+		{"A cell costs three times as much.", "A cell costs between four and eight times as much.", "The figures differ: three times against four and eight times.", model.Contradiction},
 		{"Sales rose in May.", "Sales fell in May.", `They say the opposite: "rose" and "fell".`, model.Contradiction},
 		{"The tower is 93 m high.", "The tower's height is 93 metres.", "The same claim in other words, with nothing added.", model.Duplicate},
 		{"The tower is 93 m high.", "The bridge is 71 m high.", "They are about different things: tower, and bridge.", model.Distinct},
