@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go"
@@ -43,6 +44,9 @@ var (
 type Store struct {
 	objects jetstream.ObjectStore
 	stream  jetstream.Stream // behind the object store, to see whether content is whole
+
+	mu   sync.Mutex
+	busy map[string]chan struct{} // objects that this process puts or deletes; closed at the end of that
 }
 
 // What is asked of the store ends after this time, and for content longer by its size at this rate, in bytes a second, also when
@@ -66,7 +70,7 @@ func Open(ctx context.Context, js jetstream.JetStream) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the stream of the object store %s: %w", topology.StoreArtifacts, err)
 	}
-	return &Store{objects, stream}, nil
+	return &Store{objects: objects, stream: stream, busy: map[string]chan struct{}{}}, nil
 }
 
 // Put keeps content for thread, unless it is kept already.
@@ -174,8 +178,21 @@ func (s *Store) Delete(ctx context.Context, ref Ref) error {
 	if err := ref.check(); err != nil {
 		return err
 	}
-	if err := s.objects.Delete(ctx, ref.Ref); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+	if err := s.remove(ctx, ref.Ref); err != nil {
 		return ref.failed("delete", err)
+	}
+	return nil
+}
+
+// remove deletes an object; one that is not there is no error.
+func (s *Store) remove(ctx context.Context, object string) error {
+	_, done, err := s.alone(ctx, object)
+	if err != nil {
+		return err
+	}
+	defer done()
+	if err := s.objects.Delete(ctx, object); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		return err
 	}
 	return nil
 }
@@ -203,8 +220,16 @@ func (s *Store) put(ctx context.Context, ref Ref, content io.Reader) (Ref, error
 	return s.keep(ctx, ref, content)
 }
 
-// keep puts content in place of what may be there under its name.
+// keep puts content in place of what may be there under its name. Content that another put in this process kept meanwhile stays.
 func (s *Store) keep(ctx context.Context, ref Ref, content io.Reader) (Ref, error) {
+	waited, done, err := s.alone(ctx, ref.Ref)
+	if err != nil {
+		return Ref{}, ref.failed("keep", err)
+	}
+	defer done()
+	if waited && s.look(ctx, ref) == nil {
+		return ref, nil
+	}
 	ctx, cancel := bounded(ctx, ref.Size)
 	defer cancel()
 	info, err := s.objects.Put(ctx, jetstream.ObjectMeta{Name: ref.Ref, Opts: chunks(ref.Size)}, content)
@@ -218,6 +243,33 @@ func (s *Store) keep(ctx context.Context, ref Ref, content io.Reader) (Ref, erro
 		return Ref{}, fmt.Errorf("keep artifact %s: %w", ref.Ref, ErrChanged)
 	}
 	return ref, nil
+}
+
+// alone waits until nothing else in this process puts or deletes the object, and says whether it had to. Two puts at once, or a put and a
+// delete, know only of what there was before both: the pieces of one stay, under no name, and no deletion of their thread finds them.
+func (s *Store) alone(ctx context.Context, object string) (waited bool, done func(), err error) {
+	for {
+		s.mu.Lock()
+		other := s.busy[object]
+		if other == nil {
+			mine := make(chan struct{})
+			s.busy[object] = mine
+			s.mu.Unlock()
+			return waited, func() {
+				s.mu.Lock()
+				defer s.mu.Unlock()
+				delete(s.busy, object)
+				close(mine)
+			}, nil
+		}
+		s.mu.Unlock()
+		waited = true
+		select {
+		case <-other:
+		case <-ctx.Done():
+			return waited, nil, ctx.Err()
+		}
+	}
 }
 
 // chunkSize is the library's own, in bytes.

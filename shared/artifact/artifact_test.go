@@ -101,6 +101,55 @@ func TestTheReferenceIsAFunctionOfThreadAndContent(t *testing.T) {
 	require.JSONEq(t, `{"ref":"t1/`+sum+`","sha256":"`+sum+`","size":3}`, string(encoded))
 }
 
+func TestEqualContentsAtOnceLeaveNothingBehind(t *testing.T) {
+	t.Parallel()
+	store, js := setup(t)
+	for range 10 {
+		ref, err := RefOf("t1", strings.NewReader("abc"))
+		require.NoError(t, err)
+		var wg sync.WaitGroup
+		for i := range 4 {
+			wg.Go(func() {
+				if i%2 == 0 {
+					_, err := store.Put(t.Context(), "t1", []byte("abc"))
+					assert.NoError(t, err)
+					return
+				}
+				assert.NoError(t, store.PutNew(t.Context(), ref, bytes.NewReader([]byte("abc"))))
+			})
+		}
+		wg.Wait()
+		content, err := store.Get(t.Context(), ref)
+		require.NoError(t, err)
+		require.Equal(t, "abc", string(content))
+		pieces, _ := objects(t, js)
+		require.Equal(t, 1, pieces)
+		require.NoError(t, store.Delete(t.Context(), ref))
+		pieces, _ = objects(t, js)
+		require.Zero(t, pieces)
+	}
+}
+
+func TestWhatIsPutWhileItIsDeletedIsWholeOrGone(t *testing.T) {
+	t.Parallel()
+	store, js := setup(t)
+	for range 20 {
+		ref, err := store.Put(t.Context(), "t1", []byte("abc"))
+		require.NoError(t, err)
+		var wg sync.WaitGroup
+		wg.Go(func() { assert.NoError(t, store.Delete(t.Context(), ref)) })
+		wg.Go(func() { assert.NoError(t, store.PutNew(t.Context(), ref, strings.NewReader("abc"))) })
+		wg.Go(func() { assert.NoError(t, store.DeleteThread(t.Context(), "t1")) })
+		wg.Wait()
+		if _, err := store.Get(t.Context(), ref); err != nil {
+			require.ErrorIs(t, err, ErrMissing)
+		}
+		require.NoError(t, store.DeleteThread(t.Context(), "t1"))
+		pieces, _ := objects(t, js)
+		require.Zero(t, pieces)
+	}
+}
+
 func TestTheSameContentIsKeptOnce(t *testing.T) {
 	t.Parallel()
 	store, js := setup(t)

@@ -138,7 +138,7 @@ func (s *Store) DeleteThreads(ctx context.Context, gone func(thread string) bool
 		if !found || !gone(thread) {
 			continue
 		}
-		if err := s.objects.Delete(ctx, info.Name); err != nil && !errors.Is(err, jetstream.ErrObjectNotFound) {
+		if err := s.remove(ctx, info.Name); err != nil {
 			return deleted, fmt.Errorf("delete artifact %s: %w", info.Name, err)
 		}
 		deleted++

@@ -87,13 +87,14 @@ func ReceiptOf(t *notebook.Thread, run string) Receipt {
 }
 
 // VoidOf lists what was kept for the answer of a run that ended otherwise before the answer was settled, and that no run of the thread refers to. The raw
-// answer is not of it: it is the trail of its attempt. While another run of the thread is open nothing is listed, since the same content may be kept for
+// answer is not of it, but for a replay's: it is the trail of its attempt, under whose name it is found. While another run of the thread is open nothing is listed, since the same content may be kept for
 // that one at this moment. It is pure.
 func VoidOf(t *notebook.Thread, run string, answer event.RunCompleted) (void []artifact.Ref) {
-	if r := t.Runs[run]; r == nil || r.Failure == nil {
+	r := t.Runs[run]
+	if r == nil || r.Failure == nil {
 		return nil
 	}
-	kept := map[string]bool{answer.Raw.Ref: true}
+	kept := map[string]bool{answer.Raw.Ref: !r.Requested.Replay}
 	for _, r := range t.Runs {
 		if !r.Terminal() {
 			return nil
@@ -116,6 +117,17 @@ func VoidOf(t *notebook.Thread, run string, answer event.RunCompleted) (void []a
 func Refers(t *notebook.Thread, ref artifact.Ref) bool {
 	for _, r := range t.Runs {
 		if !r.Deleted && slices.Contains(refs(r), ref) {
+			return true
+		}
+	}
+	return false
+}
+
+// SharedWithDeleted says whether an answer refers to what a deleted run of the thread had, too. It is pure.
+func SharedWithDeleted(t *notebook.Thread, answer event.RunCompleted) bool {
+	mine := refsOf(answer.Kept())
+	for _, r := range t.Runs {
+		if r.Deleted && slices.ContainsFunc(refs(r), func(ref artifact.Ref) bool { return slices.Contains(mine, ref) }) {
 			return true
 		}
 	}

@@ -166,6 +166,9 @@ func TestWhatWasKeptForAnAnswerThatIsVoidIsWhatNoRunHas(t *testing.T) {
 	require.Empty(t, void(), "another attempt has settled it")
 	th.Runs["r"] = &notebook.Run{ID: "r", EndSeq: 1, Failure: &event.RunFailed{Code: event.CodeCancelled}}
 	require.Equal(t, []string{"report", "page 1", "page 2"}, void(), "all but the trail of the attempt")
+	th.Runs["r"].Requested.Replay = true
+	require.Equal(t, []string{"report", "raw", "page 1", "page 2"}, void(), "nothing else would find what a replay brought")
+	th.Runs["r"].Requested.Replay = false
 	th.Runs["b"] = &notebook.Run{ID: "b", EndSeq: 2, Completed: completed(event.RunCompleted{Pages: []event.Page{{FullText: blob("page 1")}}})}
 	require.Equal(t, []string{"report", "page 2"}, void())
 	th.Runs["c"] = &notebook.Run{ID: "c"}

@@ -108,7 +108,7 @@ func readFigures(s string) figures {
 }
 
 // exchanged gives the figures that stand in other places of the newer statement, all words being the same; "" if none do, or if only "and"
-// stands between them, or "between" before them.
+// stands between them, or "between" directly before the first of them.
 func (f figures) exchanged(newer figures) string {
 	one, other := f.withoutCommas(), newer.withoutCommas()
 	if len(one) != len(other) {
@@ -121,9 +121,6 @@ func (f figures) exchanged(newer figures) string {
 			return ""
 		}
 		if !one[i].figure {
-			if between[strings.ToLower(one[i].raw)] {
-				return ""
-			}
 			continue
 		}
 		here, there = append(here, one[i].raw), append(there, other[i].raw)
@@ -134,7 +131,7 @@ func (f figures) exchanged(newer figures) string {
 			last = i
 		}
 	}
-	if first < 0 {
+	if first < 0 || slices.ContainsFunc(one[max(first-2, 0):first], func(t token) bool { return between[strings.ToLower(t.raw)] }) {
 		return ""
 	}
 	sortedHere, sortedThere := slices.Sorted(slices.Values(here)), slices.Sorted(slices.Values(there))
@@ -278,26 +275,63 @@ func near(a, b float64) bool { return math.Abs(a-b) <= 0.02*math.Max(math.Abs(a)
 func (f figures) otherName(newer figures) string {
 	for i, t := range newer.tokens {
 		mine := newer.designation(i)
-		if mine == "" || slices.ContainsFunc(f.tokens, func(u token) bool { return folded(u.raw) == mine || strings.Contains(u.raw, mine) }) {
+		if mine == "" || slices.ContainsFunc(f.tokens, func(u token) bool { return folded(u.raw) == mine || apart(u.raw, mine) }) {
 			continue
 		}
-		before := strings.ToLower(newer.tokens[i-1].raw)
+		before := newer.named(i)
 		for k := range f.tokens {
 			other := f.designation(k)
-			if other == "" || strings.ToLower(f.tokens[k-1].raw) != before || strings.HasPrefix(mine, other) || strings.HasPrefix(other, mine) && !strings.HasSuffix(other, "+") {
+			if other == "" || !strings.EqualFold(f.named(k), before) || strings.HasPrefix(mine, other) && apart(mine, other) || strings.HasPrefix(other, mine) && apart(other, mine) && !strings.HasSuffix(other, "+") {
 				continue
 			}
-			return newer.tokens[i-1].raw + " " + t.raw
+			return before + " " + t.raw
 		}
 	}
 	return ""
+}
+
+// apart reports whether a letter or number stands in a token by itself: the B of "B12", the 12 of it; not the D of "Denmark", nor its 2.
+func apart(raw, mine string) bool {
+	alike := func(a, b rune) bool {
+		return unicode.IsLetter(a) && unicode.IsLetter(b) || unicode.IsDigit(a) && unicode.IsDigit(b)
+	}
+	first, _ := utf8.DecodeRuneInString(mine)
+	last, _ := utf8.DecodeLastRuneInString(mine)
+	for from := 0; ; {
+		at := strings.Index(raw[from:], mine)
+		if at < 0 {
+			return false
+		}
+		start := from + at
+		end := start + len(mine)
+		before, _ := utf8.DecodeLastRuneInString(raw[:start])
+		after, _ := utf8.DecodeRuneInString(raw[end:])
+		if !alike(before, first) && !alike(last, after) {
+			return true
+		}
+		from = end
+	}
+}
+
+// named is the word that the token i stands directly behind, with a space or a hyphen between; "" if it is none of three letters.
+func (f figures) named(i int) string {
+	j := i - 1
+	if j > 0 && f.tokens[j].raw == "-" && f.tokens[j].end == f.tokens[i].start && f.tokens[j-1].end == f.tokens[j].start {
+		j--
+	} else if j < 0 || f.tokens[j].end+1 != f.tokens[i].start {
+		return ""
+	}
+	if f.tokens[j].figure || len(f.tokens[j].raw) < 3 {
+		return ""
+	}
+	return f.tokens[j].raw
 }
 
 // designation is the token i folded, if it is a capital letter, with a sign or number or without, a Roman number or a number that is no figure, and
 // stands directly behind a word; else "".
 func (f figures) designation(i int) string {
 	t := f.tokens[i]
-	if i == 0 || f.tokens[i-1].figure || len(f.tokens[i-1].raw) < 3 || f.tokens[i-1].end+1 != t.start {
+	if f.named(i) == "" {
 		return ""
 	}
 	if strings.HasPrefix(f.text[t.end:], ".") && len(t.raw) == 1 && strings.TrimSpace(f.text[t.end:]) != "." {
@@ -322,12 +356,9 @@ func (f figures) designation(i int) string {
 	return ""
 }
 
-// folded is a token with a Roman number of two letters or more as digits.
+// folded is a token with a Roman number as digits.
 func folded(raw string) string {
-	if len(raw) < 2 || strings.Trim(raw, "IVX") != "" {
-		if raw == "I" {
-			return "1"
-		}
+	if raw == "" || strings.Trim(raw, "IVX") != "" {
 		return raw
 	}
 	n, worth := 0, map[byte]int{'I': 1, 'V': 5, 'X': 10}

@@ -134,8 +134,11 @@ func (f *fault) what() string {
 
 // kept says what is still there, without a full stop.
 func (f *fault) kept() string {
-	if f.deleted() {
+	switch {
+	case f.deleted():
 		return "Its report was deleted"
+	case f.run == nil || f.run.Deleted: // a step of a closing has no report of its own
+		return "What was found is kept; retry the stage"
 	}
 	return "Its report is kept; retry the stage"
 }

@@ -248,7 +248,7 @@ func whatHappenedSince() []since {
 		{end{"autopilot off, and facts were not judged", nil, func(s *story) { autopilotOff(s); s.askStageFails("", event.StageJudge) },
 			Idle, ReasonStage, "The stage judge failed: The model is away."}, "Autopilot"},
 		{end{"autopilot off, and follow-ups failed with none pending", nil, func(s *story) { autopilotOff(s); s.dismiss("And how?"); s.askStepFails("", event.StageQuestions) },
-			Idle, ReasonStage, "The stage questions failed: The model is away. Its report is kept; retry the stage. There is no open question left."}, "Press"},
+			Idle, ReasonStage, "The stage questions failed: The model is away. What was found is kept; retry the stage. There is no open question left."}, "Press"},
 		{end{"autopilot off, and follow-ups failed with one pending", nil, func(s *story) { autopilotOff(s); s.askStepFails("", event.StageQuestions) },
 			Idle, ReasonAutoOff, "Autopilot is off"}, "questions failed"},
 		{end{"autopilot off, and a brief failed, which stops nothing", nil, func(s *story) { autopilotOff(s); s.askStepFails("", event.StageBrief) },
@@ -352,6 +352,8 @@ func whatHappenedSince() []since {
 			s.must(DeleteRun{Run: s.last().ID})
 			s.must(AskQuestion{ID: "q1", Text: "What else?"})
 		}, Idle, ReasonStage, "Its report was deleted. Press Start to go on without it."}, "retry"},
+		{end{"a stage that needs no report, and its report was deleted", nil, func(s *story) { s.askStageFails("", event.StageJudge); s.must(DeleteRun{Run: s.last().ID}) },
+			Idle, ReasonStage, "The stage judge failed: The model is away. What was found is kept; retry the stage. There is no open question left."}, "report"},
 		{end{"a stage, and the budget is too low", nil, func(s *story) { distillFailed(s); s.must(AskQuestion{ID: "q1", Text: "What else?"}); s.budget(250) },
 			Idle, ReasonStage, "Its report is kept; retry the stage. The budget does not allow the next run: 250 credits spent"}, "Press"},
 		{end{"a stage of the last question", nil, distillFailed, Idle, ReasonStage, "Its report is kept; retry the stage. There is no open question left."}, "Press"},

@@ -120,7 +120,7 @@ func frame(id, name string, data []byte) []byte {
 }
 
 // watchEvents streams the notebook's events: from behind Last-Event-ID, or from now on.
-func (s *Server) watchEvents(_ context.Context, in *struct {
+func (s *Server) watchEvents(ctx context.Context, in *struct {
 	Thread      string `query:"thread" doc:"Only this thread's"`
 	LastEventID string `header:"Last-Event-ID" doc:"Go on behind this sequence; 0 begins with the first event"`
 	After       string `query:"after" doc:"As Last-Event-ID, for who cannot send headers"`
@@ -140,6 +140,8 @@ func (s *Server) watchEvents(_ context.Context, in *struct {
 		switch {
 		case err != nil:
 			return nil, problem(http.StatusUnprocessableEntity, "invalid-event-id", "Last-Event-ID is %q; it must be the id of an event of this stream.", from)
+		case after > last && s.comes(ctx, after): // it was seen before notebook.db was lost or made again
+			last = after
 		case after > last: // of another notebook, or of this one before it was restored
 			gap = fmt.Sprintf("The stream ends at %d, before the event %d that you saw. Read what you need anew.", last, after)
 		case after > 0 && after < s.Projection.Begins():
@@ -158,6 +160,12 @@ func (s *Server) watchEvents(_ context.Context, in *struct {
 			s.Log.Debug().Err(err).Msg("a stream of events ended")
 		}
 	}}, nil
+}
+
+// comes says whether the stream has the sequence, so that the projection will have it, too.
+func (s *Server) comes(ctx context.Context, seq uint64) bool {
+	end, err := s.Projection.End(ctx)
+	return err == nil && seq <= end && seq >= s.Projection.Begins()
 }
 
 func (s *Server) sendEvents(ctx context.Context, to *sse, thread string, last uint64, gap string) error {

@@ -239,9 +239,12 @@ func (p *Projection) Trouble() error {
 // Position is the last sequence that is in the file.
 func (p *Projection) Position() uint64 { return p.projector.Position() }
 
+// End is the last sequence of the stream.
+func (p *Projection) End(ctx context.Context) (uint64, error) { return p.projector.LastSeq(ctx) }
+
 // Lag is how many sequences the stream is ahead.
 func (p *Projection) Lag(ctx context.Context) (uint64, error) {
-	last, err := p.projector.LastSeq(ctx)
+	last, err := p.End(ctx)
 	if err != nil {
 		return 0, err
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
 
 	"github.com/factstream/factstream/fixtures"
@@ -201,4 +202,77 @@ func TestWhatIsKeptForARunThatIsCancelledMeanwhileIsRemoved(t *testing.T) {
 	}
 	require.ElementsMatch(t, []string{raw.Ref, thread + "/" + artifact.AttemptName(run, 1)}, names, "the trail of the attempt and no more")
 	requireLedger(t, r.Service, thread, 0, 0)
+}
+
+// Nothing names what a replay brought, so that the deletion of its run would not find it.
+func TestOfAReplayThatIsCancelledMeanwhileNothingIsLeft(t *testing.T) {
+	t.Parallel()
+	whole, err := fixtures.Stream("tabstack", "fast")
+	require.NoError(t, err)
+	bus := servicetest.NewBus(t)
+	r := open(t, bus, Options{})
+	servicetest.Run(t, r.Service)
+	thread := newThread(t, r.Service)
+	run := request(t, r.Service, thread, servicetest.Access)
+	servicetest.Append(t, r.Service, thread, notebook.StartAttempt{Run: run, Holder: "this", Max: 3})
+	leave(t, r, attempt{thread, run, 1}, whole)
+	j := job{cause: "requested", thread: thread, run: run, asked: runOf(r.Service, thread, run).Requested}
+	require.True(t, j.asked.Replay)
+	answer, err := r.findAnswer(t.Context(), j, attempt{thread, run, 1})
+	require.NoError(t, err)
+	require.NotNil(t, answer)
+	defer answer.close()
+	answer.raw = meanwhile{answer.raw, func() { servicetest.Append(t, r.Service, thread, notebook.CancelRun{Run: run}) }}
+	outcome, err := r.settle(t.Context(), j, *answer)
+	require.NoError(t, err)
+	require.Equal(t, telemetry.OutcomeSkipped, outcome)
+	objects, err := bus.JS.ObjectStore(t.Context(), topology.StoreArtifacts)
+	require.NoError(t, err)
+	_, err = objects.List(t.Context())
+	require.ErrorIs(t, err, jetstream.ErrNoObjectsFound)
+}
+
+// kept is a raw answer after whose keeping something happens.
+type kept struct {
+	raw
+	happens func()
+}
+
+func (k kept) keep(ctx context.Context, store *artifact.Store, thread, name string, known func(artifact.Ref) bool) (artifact.Ref, error) {
+	defer k.happens()
+	return k.raw.keep(ctx, store, thread, name, known)
+}
+
+func TestARunThatIsDeletedWhileItsEqualIsSettledTakesNothingFromIt(t *testing.T) {
+	t.Parallel()
+	whole, err := fixtures.Stream("tabstack", "fast")
+	require.NoError(t, err)
+	r := open(t, servicetest.NewBus(t), Options{})
+	servicetest.Run(t, r.Service)
+	thread := newThread(t, r.Service)
+	settle := func(wrap func(raw) raw) notebook.Run {
+		run := request(t, r.Service, thread, servicetest.Access)
+		servicetest.Append(t, r.Service, thread, notebook.StartAttempt{Run: run, Holder: "this", Max: 3})
+		leave(t, r, attempt{thread, run, 1}, whole)
+		j := job{cause: "requested " + run, thread: thread, run: run, asked: runOf(r.Service, thread, run).Requested}
+		answer, err := r.findAnswer(t.Context(), j, attempt{thread, run, 1})
+		require.NoError(t, err)
+		require.NotNil(t, answer)
+		defer answer.close()
+		answer.raw = wrap(answer.raw)
+		outcome, err := r.settle(t.Context(), j, *answer)
+		require.NoError(t, err)
+		require.Equal(t, telemetry.OutcomeDone, outcome)
+		return runOf(r.Service, thread, run)
+	}
+	first := settle(func(its raw) raw { return its })
+	chain(t, r.Service, thread, first.ID, "")
+	second := settle(func(its raw) raw {
+		return kept{its, func() {
+			servicetest.Append(t, r.Service, thread, notebook.DeleteRun{Run: first.ID})
+			require.NoError(t, r.clearOnce(withinWait(t), map[string]int{}))
+		}}
+	})
+	_, err = r.Artifacts.Get(withinWait(t), refOf(brought(t, r.Service, second).Raw))
+	require.NoError(t, err)
 }

@@ -119,6 +119,8 @@ func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, err
 	if outcome == telemetry.OutcomeSkipped {
 		r.clearGone(ctx, j)
 		r.clearVoid(ctx, j, completed)
+	} else {
+		r.keepAgain(ctx, j, a, name, completed)
 	}
 	if r.overtaken(j, a.attempt) { // another researcher, which shares the spool, has the run now: only this attempt is void
 		r.forgetAttempt(a.attempt)
@@ -190,6 +192,23 @@ func (r *Researcher) keepRaw(ctx context.Context, a answer, name string) (artifa
 		return known
 	}
 	return a.raw.keep(ctx, r.Artifacts, a.thread, name, known)
+}
+
+// keepAgain keeps once more what a run that was deleted may have taken with it while this answer was kept and not settled: its purge knew of no
+// other that refers to it. From here on it does.
+func (r *Researcher) keepAgain(ctx context.Context, j job, a answer, name string, completed event.RunCompleted) {
+	shared := false
+	r.Tail.View(j.thread, func(t *notebook.Thread) { shared = deletion.SharedWithDeleted(t, completed) })
+	if !shared {
+		return
+	}
+	ref, err := r.keepRaw(ctx, a, name)
+	if err == nil {
+		_, err = r.report(ctx, j, a, ref)
+	}
+	if err != nil {
+		r.Log.Warn().Err(err).Str("run", j.run).Msg("what a deleted run had, too, may be missing")
+	}
 }
 
 // open says whether the run still waits for its terminal event.
