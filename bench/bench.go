@@ -102,7 +102,7 @@ type effort struct {
 }
 
 var usual = effort{
-	chainRuns: 30, chainWarmup: 20, starts: 6, decoderRounds: 12, decoderSample: 25 * time.Millisecond, largeEvent: 4 << 20,
+	chainRuns: 60, chainWarmup: 20, starts: 6, decoderRounds: 12, decoderSample: 25 * time.Millisecond, largeEvent: 4 << 20,
 	appendRounds: 8, appendSample: 600 * time.Millisecond, rebuilds: 3, events: 100_000,
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,13 +28,15 @@ const (
 	sampleChain      = "Chain/fast-run"
 	sampleHops       = "Chain/six-bare-hops"
 	sampleProjection = "Chain/projection"
+	sampleTogether   = "Chain/projection-at-once"
 	sampleStep       = "Chain/step=" // and an event's type: from the event before until it was stored
 	unitRatio        = "x-floor"
 	unitEvents       = "events/op"
 )
 
 // measureChain measures, in turns: a replayed run through the processes of `factstream up`; six bare hops over the same server, so with the
-// same waiting for the disk; and what notebook.db needs for the events of that run. The last two are the least that a run could take.
+// same waiting for the disk; and what notebook.db needs for the events of that run, one transaction each. The ratio is to the last two together. The gateway
+// writes what comes at about the same time together, and tells before it has written: so the same in one transaction is beside it.
 func measureChain(ctx context.Context, r *run) ([]Row, error) {
 	u, err := r.up(ctx, r.place("chain"))
 	if err != nil {
@@ -68,7 +71,11 @@ func measureChain(ctx context.Context, r *run) ([]Row, error) {
 		if err != nil {
 			return nil, err
 		}
-		projecting, err := project(ctx, r.place("notebook")+".db", messages[:1], messages[1:])
+		projecting, err := project(ctx, r.place("notebook")+".db", messages[:1], messages[1:], 1)
+		if err != nil {
+			return nil, err
+		}
+		together, err := project(ctx, r.place("notebook")+".db", messages[:1], messages[1:], len(messages))
 		if err != nil {
 			return nil, err
 		}
@@ -79,6 +86,7 @@ func measureChain(ctx context.Context, r *run) ([]Row, error) {
 		r.samples.took(sampleChain, 1, chain, Value{float64(chain) / float64(floor+projecting), unitRatio}, Value{float64(count), unitEvents})
 		r.samples.took(sampleHops, 1, floor)
 		r.samples.took(sampleProjection, 1, projecting, Value{float64(count), unitEvents})
+		r.samples.took(sampleTogether, 1, together, Value{float64(count), unitEvents})
 		for i := 2; i < len(messages); i++ { // the first two, thread.created and run.requested, are requests from outside
 			r.samples.took(sampleStep+step(messages[i].Subject), 1, messages[i].Time.Sub(messages[i-1].Time))
 		}
@@ -90,6 +98,7 @@ func measureChain(ctx context.Context, r *run) ([]Row, error) {
 		{Section: section, What: "p95", Figure: millis(float64(s.duration(sampleChain, 0.95)))},
 		{Section: section, What: "six bare hops, same server, p50", Figure: millis(float64(s.duration(sampleHops, 0.5)))},
 		{Section: section, What: fmt.Sprintf("its %d events into notebook.db, p50", events), Figure: millis(float64(s.duration(sampleProjection, 0.5)))},
+		{Section: section, What: "the same in one transaction, p50", Figure: millis(float64(s.duration(sampleTogether, 0.5)))},
 		atMost(section, "run / (hops + notebook.db), p50", s.median(sampleChain, unitRatio), chainRatio),
 	}, nil
 }
@@ -103,16 +112,16 @@ func step(subject string) string {
 	return p.Family + "." + p.Verb
 }
 
-// project writes events into a notebook.db of their own, one transaction each as they come live, and returns how long that took. before is written
-// first and not counted.
-func project(ctx context.Context, path string, before, events []notebook.Message) (took time.Duration, err error) {
+// project writes events into a notebook.db of their own, atOnce in one transaction, and returns how long that took. before is written first and not
+// counted.
+func project(ctx context.Context, path string, before, events []notebook.Message, atOnce int) (took time.Duration, err error) {
 	err = projection.Fold(ctx, path, time.Now(), func(do func([]notebook.Message) error) error {
 		if err := do(before); err != nil {
 			return err
 		}
 		began := time.Now()
-		for i := range events {
-			if err := do(events[i : i+1]); err != nil {
+		for some := range slices.Chunk(events, atOnce) {
+			if err := do(some); err != nil {
 				return err
 			}
 		}
