@@ -62,7 +62,6 @@ type Origin struct {
 	Cause   string        // id of the event that the worker consumed; empty for a person's command
 	Seed    string        // Idempotency-Key or a random token; empty: the cause
 	Timeout time.Duration // 0: WorkerTimeout
-	Early   bool          // Append returns once the events are stored, perhaps before the tail has them; what is decided next on an older state conflicts
 }
 
 func (o Origin) withDefaults() Origin {
@@ -100,12 +99,12 @@ func (a *Appender) Append(ctx context.Context, thread string, cmd Command, origi
 			continue
 		}
 		if a.tail.seen(thread, decided.events[0].ID, 0) { // the same request or step was stored by another append, which the caller could not see yet
-			return a.stored(ctx, decided, a.tail.Position(), origin)
+			return a.stored(ctx, decided, a.tail.Position())
 		}
 		seq, err := a.publish(ctx, thread, decided)
 		switch {
 		case err == nil:
-			return a.stored(ctx, decided, seq, origin)
+			return a.stored(ctx, decided, seq)
 		case errors.Is(err, batch.ErrTooLarge), errors.Is(err, ErrInvalid):
 			return Appended{}, fmt.Errorf("append to thread %s: %w", thread, err)
 		}
@@ -116,7 +115,7 @@ func (a *Appender) Append(ctx context.Context, thread string, cmd Command, origi
 			return Appended{}, a.uncertain(ctx, thread, errors.Join(err, catchErr))
 		}
 		if a.tail.seen(thread, decided.events[0].ID, decided.seq) { // an earlier try was stored after all
-			return a.stored(ctx, decided, a.tail.Position(), origin)
+			return a.stored(ctx, decided, a.tail.Position())
 		}
 	}
 }
@@ -192,10 +191,8 @@ func marshal(ctx context.Context, events []event.Event) ([]batch.Message, error)
 }
 
 // stored waits until the process sees its own events, so that the next step decides on them.
-func (a *Appender) stored(ctx context.Context, d decision, seq uint64, origin Origin) (Appended, error) {
-	if !origin.Early {
-		_ = a.tail.WaitFor(ctx, seq) // stored is stored: a tail that lags behind is no failure of the append
-	}
+func (a *Appender) stored(ctx context.Context, d decision, seq uint64) (Appended, error) {
+	_ = a.tail.WaitFor(ctx, seq) // stored is stored: a tail that lags behind is no failure of the append
 	return Appended{Events: d.events, Seq: seq}, d.err
 }
 

@@ -142,36 +142,6 @@ func TestADecisionIsMadeOnWhatOthersAppended(t *testing.T) {
 }
 
 // While the server goes away and comes back, writers either store a command once or say that they do not know; with the same seed they ask again.
-// An append that does not wait for its tail ends when it is stored. The next decision, made before the tail has seen it, is made again.
-func TestAnEarlyAppendIsStoredBeforeTheTailHasIt(t *testing.T) {
-	t.Parallel()
-	_, _, js := bustest.Start(t)
-	tail := notebook.NewTail(js, zerolog.Nop()) // reads nothing yet
-	appender := notebook.NewAppender(js, tail, time.Now)
-	thread := text.RandomID()
-	stored, err := appender.Append(t.Context(), thread, notebook.CreateThread{Question: "Why?", Settings: event.Settings{
-		Provider: event.Tabstack, Mode: event.Fast, Depth: 3, Batch: 1, Engine: "auto", Budget: 500,
-	}}, notebook.Origin{Early: true})
-	require.NoError(t, err)
-	require.Len(t, stored.Events, 1)
-	require.EqualValues(t, 1, stored.Seq)
-	require.Zero(t, tail.Position())
-
-	ctx, cancel := context.WithCancel(t.Context())
-	done := make(chan error, 1)
-	go func() { done <- tail.Run(ctx) }()
-	for n := range 2 {
-		next, err := appender.Append(t.Context(), thread, notebook.RequestRun{Run: fmt.Sprintf("run%d", n), Access: live}, notebook.Origin{Early: true})
-		require.NoError(t, err)
-		require.EqualValues(t, n+2, next.Seq)
-	}
-	_, err = appender.Append(t.Context(), thread, notebook.RequestRun{Run: "run3", Access: live}, notebook.Origin{Early: true})
-	var refused *notebook.Refusal
-	require.ErrorAs(t, err, &refused, "all 500 credits are reserved")
-	cancel()
-	require.NoError(t, <-done)
-}
-
 func TestAppendsSurviveARestartOfTheServerOnce(t *testing.T) {
 	t.Parallel()
 	srv := bustest.Serve(t, embedded.Options{Dir: t.TempDir()})

@@ -9,6 +9,7 @@ import (
 	"github.com/factstream/factstream/services/researcher/provider/tabstack"
 	"github.com/factstream/factstream/shared/artifact"
 	"github.com/factstream/factstream/shared/config"
+	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/notebook"
 )
 
@@ -19,6 +20,7 @@ type answer struct {
 	err    error // *provider.Error, or why the call was broken off from this side
 	raw    raw   // nil when not a byte came
 	spool  *spooled
+	kept   *event.RunCompleted // its event, when that was made ahead and all that it refers to is kept; nil otherwise
 }
 
 func (a answer) close() {
@@ -40,9 +42,7 @@ func (r *Researcher) ask(ctx context.Context, j job, a attempt, asked provider.P
 		r.Log.Warn().Err(err).Str("run", j.run).Msg("the answer is held in memory only")
 	}
 	got := answer{attempt: a, spool: file}
-	got.result, got.err = asked.Research(ctx, provider.Request{
-		Query: j.asked.Text, Mode: j.asked.Mode, Nocache: j.asked.Nocache, FetchTimeout: r.Config.Tabstack.FetchTimeout, Key: key.Reveal(),
-	}, &receiver{attempt: a, file: file, watching: watching})
+	got.result, got.err = asked.Research(ctx, r.request(j, key), &receiver{attempt: a, file: file, watching: watching})
 	if err := file.finish(); err != nil {
 		r.Log.Warn().Err(err).Str("run", j.run).Msg("the answer is not on the disk")
 	}
@@ -53,6 +53,13 @@ func (r *Researcher) ask(ctx context.Context, j job, a attempt, asked provider.P
 		got.err = context.Cause(ctx)
 	}
 	return got
+}
+
+// request is what a provider is asked for a run.
+func (r *Researcher) request(j job, key config.Secret) provider.Request {
+	return provider.Request{
+		Query: j.asked.Text, Mode: j.asked.Mode, Nocache: j.asked.Nocache, FetchTimeout: r.Config.Tabstack.FetchTimeout, Key: key.Reveal(),
+	}
 }
 
 // receiver takes the call in: bytes into the spool, events into the trail. It never ends a call that is paid for.

@@ -55,7 +55,7 @@ type Researcher struct {
 	*service.Service
 	options Options
 	live    provider.Provider // nil when calls beyond this machine are switched off
-	replay  provider.Provider
+	replay  *replay.Replay
 	spool   spool
 	store   busStore
 	playing playing

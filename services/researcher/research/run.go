@@ -178,6 +178,9 @@ func (r *Researcher) turn(work, held context.Context, j job, watching *bulletin)
 	if err := pointLeased.Hit(held); err != nil {
 		return "", err
 	}
+	if atOnce := j.asked.Replay && attempts == 0 && !j.again && r.replay.AtOnce(j.asked.Mode); atOnce {
+		return r.playAhead(work, held, j, watching)
+	}
 	claim, outcome, err := r.claim(held, j, attempts)
 	if err != nil || claim.n == 0 {
 		return outcome, err
@@ -246,9 +249,8 @@ func (r *Researcher) provider(ctx context.Context, j job) (provider.Provider, co
 // Later; when another process was faster, which had the lease since, it is errOvertaken.
 func (r *Researcher) claim(ctx context.Context, j job, attempts int) (attempt, string, error) {
 	command := notebook.StartAttempt{Run: j.run, Holder: r.Holder, Max: len(r.Config.RetryDelays) + 1, After: attempts}
-	// The ids are this claim's alone: one of another process for the same message must not be taken for it. The call need not wait for
-	// the tail: what is decided before that has the claim comes to nothing, and is decided again.
-	appended, err := r.Appender.Append(ctx, j.thread, command, notebook.Origin{Cause: j.cause, Seed: text.RandomID(), Early: true})
+	// The ids are this claim's alone: one of another process for the same message must not be taken for it.
+	appended, err := r.Appender.Append(ctx, j.thread, command, notebook.Origin{Cause: j.cause, Seed: text.RandomID()})
 	var wait *notebook.Wait
 	if errors.As(err, &wait) {
 		return attempt{}, telemetry.OutcomeLater, r.later(wait.Until, "waiting", "the next attempt may not start yet")

@@ -92,14 +92,7 @@ func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, err
 	if !j.asked.Replay {
 		name = artifact.AttemptName(a.run, a.n)
 	}
-	ref, err := r.keepRaw(ctx, a, name)
-	if err != nil {
-		return "", err
-	}
-	if err := pointSaved.Hit(ctx); err != nil {
-		return "", err
-	}
-	completed, err := r.report(ctx, j, a, ref)
+	completed, err := r.keep(ctx, j, a, name)
 	if err != nil {
 		return "", err
 	}
@@ -128,6 +121,21 @@ func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, err
 	}
 	r.forget(j)
 	return outcome, nil
+}
+
+// keep keeps an answer and makes its event, unless that was done ahead.
+func (r *Researcher) keep(ctx context.Context, j job, a answer, name string) (event.RunCompleted, error) {
+	if a.kept != nil {
+		return *a.kept, pointSaved.Hit(ctx)
+	}
+	ref, err := r.keepRaw(ctx, a, name)
+	if err != nil {
+		return event.RunCompleted{}, err
+	}
+	if err := pointSaved.Hit(ctx); err != nil {
+		return event.RunCompleted{}, err
+	}
+	return r.report(ctx, j, a, ref)
 }
 
 // fail ends the attempt. When it may be tried again the message comes back at that time. It is errOvertaken when a later one was started.

@@ -70,6 +70,15 @@ func New(config Config) (*Replay, error) {
 // Name implements provider.Provider.
 func (r *Replay) Name() string { return r.config.Provider }
 
+// atOnce is the size of the largest recording that is played in one go, in bytes. Any larger one takes a while and is not held in memory.
+const atOnce = 1 << 20
+
+// AtOnce says whether a recording is played in one go, and is small enough to be held in memory: without pauses, and of at most 1 MiB.
+func (r *Replay) AtOnce(mode string) bool {
+	stream, err := r.recording(mode)
+	return err == nil && r.config.Delay == 0 && len(stream) <= atOnce
+}
+
 // Research implements provider.Provider. The recording is played as it is, but for metadata.prompt, where the query
 // stands. No key is needed.
 func (r *Replay) Research(ctx context.Context, req provider.Request, sink provider.Sink) (provider.Result, error) {

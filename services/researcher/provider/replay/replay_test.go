@@ -171,3 +171,29 @@ func FuzzPrompt(f *testing.F) {
 		require.Equal(t, len(plain.Pages), len(result.Pages))
 	})
 }
+
+func TestWhatIsPlayedAtOnce(t *testing.T) {
+	t.Parallel()
+	file := func(size int) string {
+		path := filepath.Join(t.TempDir(), "recorded.sse")
+		require.NoError(t, os.WriteFile(path, bytes.Repeat([]byte(":"), size), 0o600))
+		return path
+	}
+	cases := map[string]struct {
+		config replay.Config
+		mode   string
+		want   bool
+	}{
+		"a built-in recording":  {mode: "fast", want: true},
+		"of the default mode":   {want: true},
+		"with pauses":           {config: replay.Config{Delay: time.Nanosecond}, mode: "fast"},
+		"no such recording":     {mode: "thorough"},
+		"a file of 1 MiB":       {config: replay.Config{File: file(1 << 20)}, want: true},
+		"a file of a byte more": {config: replay.Config{File: file(1<<20 + 1)}},
+	}
+	for name, c := range cases {
+		r, err := replay.New(c.config)
+		require.NoError(t, err)
+		require.Equal(t, c.want, r.AtOnce(c.mode), name)
+	}
+}
