@@ -125,7 +125,7 @@ func (s *Server) watchEvents(ctx context.Context, in *struct {
 	LastEventID string `header:"Last-Event-ID" doc:"Go on behind this sequence; 0 begins with the first event"`
 	After       string `query:"after" doc:"As Last-Event-ID, for who cannot send headers"`
 }) (*huma.StreamResponse, error) {
-	last, from := s.Projection.Position(), in.LastEventID
+	last, from := s.Projection.Seen(), in.LastEventID
 	if from == "" {
 		from = in.After
 	}
@@ -139,7 +139,7 @@ func (s *Server) watchEvents(ctx context.Context, in *struct {
 		after, err := strconv.ParseUint(from, 10, 63)
 		switch {
 		case err != nil:
-			return nil, problem(http.StatusUnprocessableEntity, "invalid-event-id", "Last-Event-ID is %q; it must be the id of an event of this stream.", from)
+			return nil, problem(http.StatusUnprocessableEntity, "invalid-event-id", "Last-Event-ID is %q; it must be the id of an event of this stream. Leave it out to hear what comes from now on.", from)
 		case after > last && s.comes(ctx, after): // it was seen before notebook.db was lost or made again
 			last = after
 		case after > last: // of another notebook, or of this one before it was restored
@@ -184,8 +184,8 @@ func (s *Server) sendEvents(ctx context.Context, to *sse, thread string, last ui
 	comments := time.NewTicker(s.options.CommentEvery)
 	defer comments.Stop()
 	for {
-		changed, position := s.Projection.Changed(), s.Projection.Position() // taken before the look, so that nothing is missed between
-		events, err := s.Projection.Events(ctx, thread, last, eventPage)
+		changed := s.Projection.Changed() // taken before the look, so that nothing is missed between
+		events, upTo, err := s.Projection.Events(ctx, thread, last, eventPage)
 		if err != nil {
 			return err
 		}
@@ -203,7 +203,7 @@ func (s *Server) sendEvents(ctx context.Context, to *sse, thread string, last ui
 				return err
 			}
 		}
-		last = max(last, position) // what others did is behind this watcher, too
+		last = max(last, upTo) // what others did is behind this watcher, too
 		select {
 		case <-to.ended:
 			return nil

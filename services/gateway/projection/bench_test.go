@@ -7,8 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/stretchr/testify/require"
-
 	"github.com/factstream/factstream/jetstream/projector"
 	"github.com/factstream/factstream/shared/notebook"
 )
@@ -26,7 +24,7 @@ func filled(b *testing.B) (p *Projection, last uint64) {
 				Data: fmt.Appendf(nil, `{"id":"e%d","cause":"c%d","data":"%s"}`, last, last, padding),
 			})
 		}
-		require.NoError(b, p.apply(b.Context(), some))
+		applied(b, p, some)
 	}
 	return p, last
 }
@@ -52,7 +50,7 @@ func BenchmarkEvents(b *testing.B) {
 			defer cancel()
 			b.ReportAllocs()
 			for b.Loop() {
-				events, err := p.Events(ctx, c.thread, c.after, 256)
+				events, _, err := p.Events(ctx, c.thread, c.after, 256)
 				if err != nil || len(events) != c.want {
 					b.Fatal(len(events), err)
 				}

@@ -56,7 +56,7 @@ func TestRandomFatesGiveTheFileOfAFreshRebuild(t *testing.T) {
 func listings(t testing.TB, p *projection.Projection, last uint64) (all [][]projection.RawEvent) {
 	for after := range last + 2 {
 		for _, thread := range []string{"", "t0", "t3", "t7"} {
-			events, err := p.Events(t.Context(), thread, after, 20)
+			events, _, err := p.Events(t.Context(), thread, after, 20)
 			require.NoError(t, err)
 			all = append(all, events)
 		}

@@ -1,7 +1,10 @@
 // Package projection keeps notebook.db: the event stream as one SQLite file that can be held, and the folded notebook that the API reads.
 //
-// A batch of messages and the cursor behind it are one transaction, so the file is always the notebook as it was at one position. What is in it
+// Some messages and the cursor behind them are one transaction, so the file is always the notebook as it was at one position. What is in it
 // follows from the stream alone: a file that was lost, belongs to another stream or was made by another version is made again.
+//
+// The file follows what is folded within some milliseconds, at once when it is read. Who watches is told from memory, as soon as an event is folded;
+// whatever is asked afterwards waits until the file has that event, too.
 package projection
 
 import (
@@ -9,11 +12,13 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/rs/zerolog"
+	"golang.org/x/sync/errgroup"
 
 	"github.com/factstream/factstream/jetstream/projector"
 	"github.com/factstream/factstream/jetstream/topology"
@@ -44,11 +49,11 @@ type Projection struct {
 	unfetched chan struct{} // a batch brought a text by reference
 	begins    uint64        // first sequence of a restored stream
 	newest    *window
+	pending   *pending
 
 	mu       sync.RWMutex
 	notebook *notebook.Notebook
-	changed  chan struct{} // closed at the next commit
-	trouble  error         // why the newest batch could not be written yet
+	changed  chan struct{} // closed when more is folded
 }
 
 // Open opens the file, makes it anew if it does not belong to the stream, and folds what it holds. Nothing is read from the stream before Run.
@@ -65,6 +70,7 @@ func Open(ctx context.Context, cfg Config) (*Projection, error) {
 	p := &Projection{
 		path: cfg.Path, js: cfg.JS, artifacts: cfg.Artifacts, log: cfg.Log, unlock: unlock,
 		notebook: notebook.NewNotebook(), changed: make(chan struct{}), unfetched: make(chan struct{}, 1), prepared: statements{},
+		pending: newPending(0),
 	}
 	cursor, err := p.open(ctx, cfg)
 	if lost := errors.Is(err, errLost); lost || isDamaged(err) {
@@ -87,7 +93,7 @@ func Open(ctx context.Context, cfg Config) (*Projection, error) {
 		unlock()
 		return nil, err
 	}
-	p.newest = newWindow(cursor.seq)
+	p.newest, p.pending = newWindow(cursor.seq), newPending(cursor.seq)
 	p.projector = projector.New(cfg.JS, projector.Config{
 		Stream: topology.Notebook, From: cursor.seq, Created: cursor.created, Handler: p.apply, Logger: cfg.Log,
 	})
@@ -143,12 +149,21 @@ func (p *Projection) fold(ctx context.Context) error {
 // Run applies the stream until ctx ends. It returns projector.ErrStreamChanged when the stream was made anew meanwhile; opened again, the
 // projection begins anew too.
 func (p *Projection) Run(ctx context.Context) error {
+	running, ctx := errgroup.WithContext(ctx)
 	ctx, cancel := context.WithCancel(ctx)
-	var fetching sync.WaitGroup
-	defer fetching.Wait()
-	defer cancel()
-	fetching.Go(func() { p.fetchTexts(ctx) })
-	return p.projector.Run(ctx)
+	running.Go(func() error {
+		p.fetchTexts(ctx)
+		return nil
+	})
+	running.Go(func() error {
+		defer p.pending.close()
+		return p.follow(ctx)
+	})
+	running.Go(func() error {
+		defer cancel() // when it ends, so do the others
+		return p.projector.Run(ctx)
+	})
+	return running.Wait()
 }
 
 // Close closes the file. Run must have ended.
@@ -168,47 +183,82 @@ func (p *Projection) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// apply folds a batch and writes it, the one while it does the other. What is folded cannot be taken back, so a write that fails (a full disk) is tried
-// again until it works: the position stays before it, and Trouble tells.
+// apply folds messages, tells who watches, and hands what they change to follow.
 func (p *Projection) apply(ctx context.Context, messages []notebook.Message) error {
+	var batches []*batch
 	p.mu.Lock()
-	batch := fold(p.notebook, messages, p.mu.Unlock)
-	defer batch.end()
+	for some := range slices.Chunk(messages, foldAtOnce) {
+		b := collect(p.notebook, some)
+		p.newest.take(b)
+		batches = append(batches, b)
+	}
+	p.tell()
+	p.mu.Unlock()
+	return p.pending.add(ctx, batches)
+}
+
+// tell wakes who watches. p.mu is held.
+func (p *Projection) tell() {
+	close(p.changed)
+	p.changed = make(chan struct{})
+}
+
+// follow writes what is folded until ctx ends, and then once more what is left.
+func (p *Projection) follow(ctx context.Context) error {
+	for {
+		batches := p.pending.take(ctx)
+		if batches == nil {
+			break
+		}
+		if err := p.writeUntilDone(ctx, batches); err != nil {
+			return err
+		}
+		if ctx.Err() != nil {
+			return nil
+		}
+	}
+	if batches := p.pending.takeAll(); batches != nil { // else the next start reads it again
+		if err := p.write(context.WithoutCancel(ctx), slices.Values(batches), p.projector.Created()); err != nil {
+			p.log.Warn().Err(err).Msg("notebook.db does not have the newest events yet; they are read again at the next start")
+			return nil
+		}
+		p.pending.advance(batches[len(batches)-1].last)
+	}
+	return nil
+}
+
+// writeUntilDone writes what was folded, which cannot be taken back: a write that fails (a full disk) is tried again until it works or ctx ends. The
+// position stays before it, and Trouble tells.
+func (p *Projection) writeUntilDone(ctx context.Context, batches []*batch) error {
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := p.write(ctx, batch.parts, p.projector.Created())
+		err := p.write(ctx, slices.Values(batches), p.projector.Created())
 		if err == nil {
 			break
 		}
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return nil
 		}
 		if isDamaged(err) || isMissing(err) {
 			return p.giveUp(err)
 		}
-		p.setTrouble(err)
-		p.log.Error().Err(err).Uint64("seq", messages[0].Seq).Msg("cannot write notebook.db, trying again")
+		p.pending.stuck(err)
+		p.log.Error().Err(err).Uint64("after", p.Position()).Msg("cannot write notebook.db, trying again")
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil
 		case <-time.After(wait):
 		}
 	}
 	if err := pointWritten.Hit(ctx); err != nil {
 		return err
 	}
-	for part := range batch.parts {
-		p.newest.take(part)
+	if p.pending.advance(batches[len(batches)-1].last) { // who watches from far behind could not go on
+		p.mu.Lock()
+		p.tell()
+		p.mu.Unlock()
 	}
-	p.mu.Lock()
-	p.trouble = nil
-	close(p.changed)
-	p.changed = make(chan struct{})
-	p.mu.Unlock()
-	if batch.end() {
-		select {
-		case p.unfetched <- struct{}{}:
-		default:
-		}
+	if slices.ContainsFunc(batches, func(b *batch) bool { return b.unfetched }) {
+		signal(p.unfetched)
 	}
 	return nil
 }
@@ -223,31 +273,25 @@ func (p *Projection) giveUp(err error) error {
 	return err
 }
 
-func (p *Projection) setTrouble(err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.trouble = err
-}
-
-// Trouble is why the newest batch could not be written yet; nil when all is well.
-func (p *Projection) Trouble() error {
-	p.mu.RLock()
-	defer p.mu.RUnlock()
-	return p.trouble
-}
+// Trouble is why the newest events could not be written yet; nil when all is well.
+func (p *Projection) Trouble() error { return p.pending.why() }
 
 // Position is the last sequence that is in the file.
-func (p *Projection) Position() uint64 { return p.projector.Position() }
+func (p *Projection) Position() uint64 { return p.pending.position(p.projector.Position()) }
+
+// Seen is the last sequence that is folded: View shows it, and Events tells it.
+func (p *Projection) Seen() uint64 { return max(p.newest.last(), p.projector.Position()) }
 
 // End is the last sequence of the stream.
 func (p *Projection) End(ctx context.Context) (uint64, error) { return p.projector.LastSeq(ctx) }
 
-// Lag is how many sequences the stream is ahead.
+// Lag is how many sequences the stream is ahead of the file.
 func (p *Projection) Lag(ctx context.Context) (uint64, error) {
 	last, err := p.End(ctx)
 	if err != nil {
 		return 0, err
 	}
+	_ = p.pending.catchUp(ctx, false) // it is shown either way
 	if position := p.Position(); position < last {
 		return last - position, nil
 	}
@@ -256,10 +300,20 @@ func (p *Projection) Lag(ctx context.Context) (uint64, error) {
 
 // WaitFor returns when the sequence is in the file, or with the error of ctx.
 func (p *Projection) WaitFor(ctx context.Context, seq uint64) error {
-	return p.projector.WaitFor(ctx, seq)
+	defer p.pending.hurry()()
+	if err := p.projector.WaitFor(ctx, seq); err != nil {
+		return err
+	}
+	return p.pending.catchUp(ctx, true)
 }
 
-// Changed is closed at the next commit.
+// file is for reading. It has what is folded at this moment, unless it cannot be written.
+func (p *Projection) file(ctx context.Context) *sql.DB {
+	_ = p.pending.catchUp(ctx, false) // the query says if it is ctx
+	return p.readers
+}
+
+// Changed is closed when more is folded.
 func (p *Projection) Changed() <-chan struct{} {
 	p.mu.RLock()
 	defer p.mu.RUnlock()

@@ -356,7 +356,7 @@ func TestWhatCannotBeAppliedIsKeptAndPassedOver(t *testing.T) {
 		require.Equal(t, want, is, seq)
 	}
 	p.View("one", func(th *notebook.Thread) { require.Contains(t, th.RunIDs, "r1") })
-	raw, err := p.Events(t.Context(), "one", 0, 100)
+	raw, _, err := p.Events(t.Context(), "one", 0, 100)
 	require.NoError(t, err)
 	for seq, want := range map[uint64]bool{bad: false, wrong: false, newer: true, others: true} {
 		require.Equal(t, want, slices.ContainsFunc(raw, func(e projection.RawEvent) bool { return e.Seq == seq }), seq)

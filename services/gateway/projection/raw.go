@@ -22,36 +22,38 @@ type RawEvent struct {
 
 // Events lists up to limit messages with sequences above after, in order; of one thread, or of all when thread is empty. Those that are no event of
 // the notebook are left out; those of a type that this version does not know are not, since who reads them may. When there are fewer than limit, all is
-// listed that was there at the Position of before the call: who watches goes on behind that, and not behind the last event of a quiet thread, so as to
+// listed that there is up to the sequence upTo: who watches goes on behind that, and not behind the last event of a quiet thread, so as to
 // find what comes next in memory.
-func (p *Projection) Events(ctx context.Context, thread string, after uint64, limit int) ([]RawEvent, error) {
+func (p *Projection) Events(ctx context.Context, thread string, after uint64, limit int) (events []RawEvent, upTo uint64, err error) {
 	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("read events after %d: %w", after, err)
+		return nil, 0, fmt.Errorf("read events after %d: %w", after, err)
 	}
-	if events, here := p.newest.after(thread, after, limit); here {
-		return events, nil
+	if events, upTo, here := p.newest.after(thread, after, limit); here {
+		return events, upTo, nil
 	}
 	return p.eventsInFile(ctx, thread, after, limit)
 }
 
-func (p *Projection) eventsInFile(ctx context.Context, thread string, after uint64, limit int) (events []RawEvent, err error) {
+func (p *Projection) eventsInFile(ctx context.Context, thread string, after uint64, limit int) (events []RawEvent, upTo uint64, err error) {
+	db := p.file(ctx)
+	upTo = p.Position()
 	query, args := `SELECT seq, type, thread, body FROM events WHERE seq > ? AND (problem IS NULL OR unknown)`, []any{after}
 	if thread != "" { // a condition of its own, for the index by thread
 		query, args = query+` AND thread = ?`, append(args, thread)
 	}
-	rows, err := p.readers.QueryContext(ctx, query+` ORDER BY seq LIMIT ?`, append(args, limit)...)
+	rows, err := db.QueryContext(ctx, query+` ORDER BY seq LIMIT ?`, append(args, limit)...)
 	if err != nil {
-		return nil, fmt.Errorf("read events after %d: %w", after, err)
+		return nil, 0, fmt.Errorf("read events after %d: %w", after, err)
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
 	for rows.Next() {
 		var e RawEvent
 		if err := rows.Scan(&e.Seq, &e.Type, &e.Thread, &e.Body); err != nil {
-			return nil, fmt.Errorf("read events after %d: %w", after, err)
+			return nil, 0, fmt.Errorf("read events after %d: %w", after, err)
 		}
 		events = append(events, e)
 	}
-	return events, rows.Err()
+	return events, upTo, rows.Err()
 }
 
 // BadEvents lists the first events that could not be applied, oldest first, and how many there are in all; those whose sequences are passed do not count.
@@ -64,13 +66,13 @@ func (p *Projection) BadEvents(ctx context.Context, passed []uint64, limit int) 
 		return nil, 0, fmt.Errorf("list bad events: %w", err)
 	}
 	const from = ` FROM events WHERE problem IS NOT NULL AND seq NOT IN (SELECT value FROM json_each(?))`
-	if err := p.readers.QueryRowContext(ctx, `SELECT count(*)`+from, string(list)).Scan(&total); err != nil {
+	if err := p.file(ctx).QueryRowContext(ctx, `SELECT count(*)`+from, string(list)).Scan(&total); err != nil {
 		return nil, 0, fmt.Errorf("count bad events: %w", err)
 	}
 	if total == 0 {
 		return nil, 0, nil
 	}
-	rows, err := p.readers.QueryContext(ctx, `SELECT seq, subject, problem, stored`+from+` ORDER BY seq LIMIT ?`, string(list), limit)
+	rows, err := p.file(ctx).QueryContext(ctx, `SELECT seq, subject, problem, stored`+from+` ORDER BY seq LIMIT ?`, string(list), limit)
 	if err != nil {
 		return nil, 0, fmt.Errorf("list bad events: %w", err)
 	}
@@ -89,7 +91,7 @@ func (p *Projection) BadEvents(ctx context.Context, passed []uint64, limit int) 
 
 // IsBad says whether the event of a sequence is here and could not be applied.
 func (p *Projection) IsBad(ctx context.Context, seq uint64) (bad bool, err error) {
-	err = p.readers.QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM events WHERE seq = ? AND problem IS NOT NULL)`, seq).Scan(&bad)
+	err = p.file(ctx).QueryRowContext(ctx, `SELECT EXISTS (SELECT 1 FROM events WHERE seq = ? AND problem IS NOT NULL)`, seq).Scan(&bad)
 	if err != nil {
 		return false, fmt.Errorf("look up event %d: %w", seq, err)
 	}
@@ -101,7 +103,7 @@ func (p *Projection) FirstOfCause(ctx context.Context, thread, cause string) (ev
 	var seq uint64
 	var subject string
 	var body []byte
-	err := p.readers.QueryRowContext(ctx, `SELECT seq, subject, body FROM events WHERE thread = ? AND cause = ? AND cause <> '' ORDER BY seq LIMIT 1`,
+	err := p.file(ctx).QueryRowContext(ctx, `SELECT seq, subject, body FROM events WHERE thread = ? AND cause = ? AND cause <> '' ORDER BY seq LIMIT 1`,
 		thread, cause).Scan(&seq, &subject, &body)
 	if errors.Is(err, sql.ErrNoRows) {
 		return event.Event{}, fmt.Errorf("%w: event caused by %q", ErrNotFound, cause)
@@ -132,7 +134,7 @@ func (p *Projection) eachRaw(ctx context.Context, thread string, until *time.Tim
 	if until != nil {
 		query, args = query+` AND stored <= ?`, append(args, stored(*until))
 	}
-	rows, err := p.readers.QueryContext(ctx, query+` ORDER BY seq`, args...)
+	rows, err := p.file(ctx).QueryContext(ctx, query+` ORDER BY seq`, args...)
 	if err != nil {
 		return err
 	}

@@ -30,7 +30,7 @@ const (
 // ThreadOf gives the thread of a run, fact or question, or ErrNotFound.
 func (p *Projection) ThreadOf(ctx context.Context, kind, id string) (string, error) {
 	var thread string
-	err := p.readers.QueryRowContext(ctx, `SELECT thread FROM `+kind+` WHERE id = ?`, id).Scan(&thread)
+	err := p.file(ctx).QueryRowContext(ctx, `SELECT thread FROM `+kind+` WHERE id = ?`, id).Scan(&thread)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", fmt.Errorf("%w: %s %q", ErrNotFound, kind, id)
 	}
@@ -44,7 +44,7 @@ func (p *Projection) ThreadOf(ctx context.Context, kind, id string) (string, err
 func (p *Projection) Report(ctx context.Context, run string) (string, error) {
 	var markdown, ref, sha256 sql.NullString
 	var size sql.NullInt64
-	err := p.readers.QueryRowContext(ctx, `SELECT markdown, ref, sha256, size FROM reports WHERE run = ?`, run).Scan(&markdown, &ref, &sha256, &size)
+	err := p.file(ctx).QueryRowContext(ctx, `SELECT markdown, ref, sha256, size FROM reports WHERE run = ?`, run).Scan(&markdown, &ref, &sha256, &size)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return "", fmt.Errorf("%w: report of run %q", ErrNotFound, run)
@@ -63,7 +63,7 @@ func (p *Projection) Report(ctx context.Context, run string) (string, error) {
 // Metadata gives what the provider said about some runs: inline, or by reference when it is kept apart. A run of which it said nothing, that has not
 // completed or was deleted is not in the answer.
 func (p *Projection) Metadata(ctx context.Context, runs []string) (metadata map[string]event.Blob, err error) {
-	rows, err := p.readers.QueryContext(ctx, `SELECT run, coalesce(metadata, ''), coalesce(metadata_ref, ''), coalesce(metadata_sha256, ''),
+	rows, err := p.file(ctx).QueryContext(ctx, `SELECT run, coalesce(metadata, ''), coalesce(metadata_ref, ''), coalesce(metadata_sha256, ''),
 		coalesce(metadata_size, 0) FROM reports WHERE run IN (SELECT value FROM json_each(?)) AND coalesce(metadata, metadata_ref) IS NOT NULL`, list(runs))
 	if err != nil {
 		return nil, fmt.Errorf("read the metadata of runs: %w", err)
@@ -89,7 +89,7 @@ type Page struct {
 
 // Pages lists what the report of a run cites, in the order of the markers.
 func (p *Projection) Pages(ctx context.Context, run string) (pages []Page, err error) {
-	rows, err := p.readers.QueryContext(ctx, `SELECT n, url, title FROM pages WHERE run = ? ORDER BY n`, run)
+	rows, err := p.file(ctx).QueryContext(ctx, `SELECT n, url, title FROM pages WHERE run = ? ORDER BY n`, run)
 	if err != nil {
 		return nil, fmt.Errorf("read the pages of run %q: %w", run, err)
 	}
@@ -118,7 +118,7 @@ type Source struct {
 
 // Sources lists the sources of a thread, first cited first.
 func (p *Projection) Sources(ctx context.Context, thread string) (sources []Source, err error) {
-	rows, err := p.readers.QueryContext(ctx, `SELECT source, run, url, canonical_url, title, summary, published_at, claims FROM pages
+	rows, err := p.file(ctx).QueryContext(ctx, `SELECT source, run, url, canonical_url, title, summary, published_at, claims FROM pages
 		WHERE thread = ? AND source <> '' ORDER BY seq, n`, thread)
 	if err != nil {
 		return nil, fmt.Errorf("read the sources of thread %q: %w", thread, err)
@@ -179,7 +179,7 @@ func texts(body string) []string {
 
 // Briefs lists all briefs of a thread, newest first.
 func (p *Projection) Briefs(ctx context.Context, thread string) (briefs []notebook.Brief, err error) {
-	rows, err := p.readers.QueryContext(ctx, `SELECT cycle, closing, run_count, findings, disputed, gaps, relationships, withheld, dropped_sentences,
+	rows, err := p.file(ctx).QueryContext(ctx, `SELECT cycle, closing, run_count, findings, disputed, gaps, relationships, withheld, dropped_sentences,
 		markdown, engine, model, created_at FROM briefs WHERE thread = ? ORDER BY seq DESC`, thread)
 	if err != nil {
 		return nil, fmt.Errorf("read the briefs of thread %q: %w", thread, err)
@@ -201,7 +201,7 @@ func (p *Projection) Briefs(ctx context.Context, thread string) (briefs []notebo
 
 // Coverages lists all maps of a thread, newest first.
 func (p *Projection) Coverages(ctx context.Context, thread string) (maps []notebook.Coverage, err error) {
-	rows, err := p.readers.QueryContext(ctx, `SELECT cycle, closing, topics, engine, model, created_at FROM coverage WHERE thread = ? ORDER BY seq DESC`, thread)
+	rows, err := p.file(ctx).QueryContext(ctx, `SELECT cycle, closing, topics, engine, model, created_at FROM coverage WHERE thread = ? ORDER BY seq DESC`, thread)
 	if err != nil {
 		return nil, fmt.Errorf("read the coverage of thread %q: %w", thread, err)
 	}

@@ -17,6 +17,8 @@ type batch struct {
 	changes   []change
 	events    []RawEvent // those that are left of what came, and that Events shows
 	purges    []purge
+	messages  int
+	size      int    // of the messages, in bytes
 	last      uint64 // sequence of the last message
 	unfetched bool   // a text came by reference
 }
@@ -32,11 +34,12 @@ func (b *batch) add(query string, args ...any) { b.changes = append(b.changes, c
 // collect folds messages into the notebook and says what that changes: first the rows that follow from one event alone, then those of every entity
 // that an event touched, as it is after the last message.
 func collect(n *notebook.Notebook, messages []notebook.Message) *batch {
-	b := &batch{}
+	b := &batch{messages: len(messages)}
 	touched := map[string]*touched{}
 	var order []string
 	for _, m := range messages {
 		b.last = m.Seq
+		b.size += len(m.Data)
 		_, before := n.Bad()
 		e, applied := n.Apply(m)
 		bad, after := n.Bad()

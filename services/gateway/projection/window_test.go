@@ -25,7 +25,7 @@ func alone(t testing.TB) *Projection {
 	path := filepath.Join(t.TempDir(), "notebook.db")
 	p := &Projection{
 		path: path, log: zerolog.Nop(), notebook: notebook.NewNotebook(), changed: make(chan struct{}), unfetched: make(chan struct{}, 1),
-		prepared: statements{}, projector: projector.New(nil, projector.Config{}), newest: newWindow(0),
+		prepared: statements{}, projector: projector.New(nil, projector.Config{}), newest: newWindow(0), pending: newPending(0),
 	}
 	t.Cleanup(func() { require.NoError(t, p.closeFiles()) })
 	var err error
@@ -35,6 +35,13 @@ func alone(t testing.TB) *Projection {
 	p.readers, err = openReaders(t.Context(), path, 4)
 	require.NoError(t, err)
 	return p
+}
+
+// applied applies messages and writes them.
+func applied(t testing.TB, p *Projection, messages []notebook.Message) {
+	t.Helper()
+	require.NoError(t, p.apply(t.Context(), messages))
+	require.NoError(t, p.writeUntilDone(t.Context(), p.pending.takeAll()))
 }
 
 // story makes messages as they may stand in a stream.
@@ -113,7 +120,7 @@ func TestTheWindowSaysWhatTheFileSays(t *testing.T) {
 					narrow()
 				}
 				some := s.next(t)
-				require.NoError(t, p.apply(t.Context(), some))
+				applied(t, p, some)
 				w := p.newest
 				require.LessOrEqual(t, len(w.events), w.most)
 				require.LessOrEqual(t, w.bytes, w.mostBytes)
@@ -126,17 +133,18 @@ func TestTheWindowSaysWhatTheFileSays(t *testing.T) {
 				for after := range s.last + 2 {
 					for _, thread := range []string{"", "t0", "t1", "t2", "nobody"} {
 						for _, limit := range []int{-1, 0, 1, 7} {
-							events, inWindow := p.newest.after(thread, after, limit)
+							events, upTo, inWindow := p.newest.after(thread, after, limit)
 							if !inWindow {
 								require.Less(t, after, w.behind)
 								elsewhere++
 								continue
 							}
 							here++
-							want, err := p.eventsInFile(t.Context(), thread, after, limit)
+							require.Equal(t, s.last, upTo)
+							want, _, err := p.eventsInFile(t.Context(), thread, after, limit)
 							require.NoError(t, err)
 							require.Equal(t, want, events, "after %d of %q, %d", after, thread, limit)
-							events, err = p.Events(t.Context(), thread, after, limit)
+							events, _, err = p.Events(t.Context(), thread, after, limit)
 							require.NoError(t, err)
 							require.Equal(t, want, events)
 						}
@@ -150,14 +158,14 @@ func TestTheWindowSaysWhatTheFileSays(t *testing.T) {
 	}
 }
 
-// watch reads as GET /events does, until it has seen a sequence, and gives what it saw.
-func watch(t testing.TB, p *Projection, position func() uint64, thread string, page int, until uint64) (seen []RawEvent, inMemory int) {
+// watch reads as GET /events does, until it has seen a sequence, and gives what it saw. at is told how far it is, whenever it waits for more.
+func watch(t testing.TB, p *Projection, thread string, page int, until uint64, at func(uint64)) (seen []RawEvent, inMemory int) {
 	for last := uint64(0); last < until; {
-		changed, at := p.Changed(), position()
-		if _, here := p.newest.after(thread, last, page); here {
+		changed := p.Changed()
+		if _, _, here := p.newest.after(thread, last, page); here {
 			inMemory++
 		}
-		events, err := p.Events(t.Context(), thread, last, page)
+		events, upTo, err := p.Events(t.Context(), thread, last, page)
 		if err != nil {
 			t.Error(err)
 			return seen, inMemory
@@ -169,7 +177,8 @@ func watch(t testing.TB, p *Projection, position func() uint64, thread string, p
 		if len(events) == page {
 			continue
 		}
-		if last = max(last, at); last < until {
+		if last = max(last, upTo); last < until {
+			at(last)
 			<-changed
 		}
 	}
@@ -181,15 +190,6 @@ func TestAWatcherGoesOnFromTheFileToMemory(t *testing.T) {
 	t.Parallel()
 	p := alone(t)
 	p.newest.most = 20
-	var position struct {
-		sync.Mutex
-		seq uint64
-	}
-	at := func() uint64 {
-		position.Lock()
-		defer position.Unlock()
-		return position.seq
-	}
 	const before, all = 300, 900
 	next := uint64(0)
 	more := func(n int) {
@@ -199,17 +199,29 @@ func TestAWatcherGoesOnFromTheFileToMemory(t *testing.T) {
 			some = append(some, notebook.Message{Seq: next, Original: next, Time: time.Unix(1, 0), Subject: fmt.Sprintf("ext.note.t%d.0.0", next%3), Data: []byte(`{}`)})
 		}
 		require.NoError(t, p.apply(t.Context(), some))
-		position.Lock()
-		defer position.Unlock()
-		position.seq = next
 	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		if err := p.follow(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	defer writing.Wait()
+	defer cancel()
 	for next < before {
 		more(3)
 	}
-	var watchers sync.WaitGroup
+	var watchers, ready sync.WaitGroup
 	for i, thread := range []string{"", "t0", "t1", "", "quiet", "t2"} {
+		ready.Add(1)
 		watchers.Go(func() {
-			seen, inMemory := watch(t, p, at, thread, 7+i, all)
+			caughtUp := func(at uint64) {
+				if at == all-1 {
+					ready.Done()
+				}
+			}
+			seen, inMemory := watch(t, p, thread, 7+i, all, caughtUp)
 			var want, got []uint64
 			for seq := uint64(1); seq <= all; seq++ {
 				if thread == "" || thread == fmt.Sprintf("t%d", seq%3) {
@@ -217,19 +229,18 @@ func TestAWatcherGoesOnFromTheFileToMemory(t *testing.T) {
 				}
 			}
 			for _, e := range seen {
-				if e.Seq <= all {
-					got = append(got, e.Seq)
-				}
+				got = append(got, e.Seq)
 			}
 			if !slices.Equal(want, got) || inMemory == 0 {
 				t.Errorf("%q saw %v, %d times from memory", thread, got, inMemory)
 			}
 		})
 	}
-	for next < all {
-		more(1 + int(next%3))
+	for next < all-1 {
+		more(int(min(1+next%3, all-1-next)))
 	}
-	more(1) // a position moves behind the signal of its commit, and is seen at the next
+	ready.Wait() // what comes now is in memory for all
+	more(1)
 	watchers.Wait()
 }
 
@@ -237,7 +248,7 @@ func TestAnEventLargerThanTheWindowIsStillTold(t *testing.T) {
 	t.Parallel()
 	p := alone(t)
 	apply := func(seq uint64, body string) {
-		require.NoError(t, p.apply(t.Context(), []notebook.Message{{Seq: seq, Original: seq, Subject: "ext.note.t0.0.0", Data: []byte(body)}}))
+		applied(t, p, []notebook.Message{{Seq: seq, Original: seq, Subject: "ext.note.t0.0.0", Data: []byte(body)}})
 	}
 	apply(1, `{}`)
 	apply(2, `{"x":"`+strings.Repeat("x", windowBytes)+`"}`)
@@ -245,7 +256,7 @@ func TestAnEventLargerThanTheWindowIsStillTold(t *testing.T) {
 	require.Zero(t, p.newest.bytes)
 	apply(3, `{}`)
 	for after, want := range map[uint64][]uint64{0: {1, 2, 3}, 1: {2, 3}, 2: {3}, 3: nil} {
-		events, err := p.Events(t.Context(), "t0", after, 10)
+		events, _, err := p.Events(t.Context(), "t0", after, 10)
 		require.NoError(t, err)
 		var got []uint64
 		for _, e := range events {
@@ -253,41 +264,4 @@ func TestAnEventLargerThanTheWindowIsStillTold(t *testing.T) {
 		}
 		require.Equal(t, want, got)
 	}
-}
-
-// Nobody is told what the file does not have: it can still be lost.
-func TestTheWindowHasNothingBeforeTheFileHasIt(t *testing.T) {
-	t.Parallel()
-	p := alone(t)
-	other, err := openWriter(t.Context(), p.path)
-	require.NoError(t, err)
-	defer other.Close() //nolint:errcheck // the test would notice
-	holds, err := other.BeginTx(t.Context(), nil)
-	require.NoError(t, err)
-	body, err := event.Marshal(event.Event{ID: "e1", Time: time.Unix(1, 0), Thread: "one", Data: event.ThreadCreated{Question: "Why?"}})
-	require.NoError(t, err)
-	changed := p.Changed()
-	applied := make(chan error, 1)
-	go func() {
-		applied <- p.apply(context.WithoutCancel(t.Context()), []notebook.Message{{Seq: 1, Original: 1, Subject: "thread.created.one.0.0", Data: body}})
-	}()
-	require.Eventually(t, func() (folded bool) {
-		p.View("one", func(th *notebook.Thread) { folded = th.Exists() })
-		return folded
-	}, 10*time.Second, time.Millisecond)
-	look := func() int {
-		events, err := p.Events(t.Context(), "one", 0, 10)
-		require.NoError(t, err)
-		return len(events)
-	}
-	require.Zero(t, look())
-	select {
-	case <-changed:
-		t.Fatal("told before it is in the file")
-	default:
-	}
-	require.NoError(t, holds.Rollback())
-	require.NoError(t, <-applied)
-	<-changed
-	require.Equal(t, 1, look())
 }
