@@ -70,9 +70,18 @@ func Take(ctx context.Context, cfg config.Config, log zerolog.Logger) (*Place, e
 	}
 	p, err := start(ctx, cfg, log)
 	if errors.Is(err, embedded.ErrLocked) {
-		return nil, fmt.Errorf("%w: stop it first, or name another directory with FACTSTREAM_DATA or --data (%w)", ErrRunning, err)
+		return nil, fmt.Errorf("%w (%s): stop it first, or name another directory with FACTSTREAM_DATA or --data", ErrRunning, holder(cfg.Data, err))
 	}
 	return p, err
+}
+
+// holder names the directory that is held and, where it is known, the process to stop.
+func holder(dir string, err error) string {
+	var locked *embedded.LockedError
+	if errors.As(err, &locked) && locked.PID != 0 {
+		return fmt.Sprintf("%s, process %d", dir, locked.PID)
+	}
+	return dir
 }
 
 // Open opens what is kept on the bus beside the streams. The topology must be declared.

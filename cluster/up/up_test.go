@@ -137,7 +137,7 @@ func TestTheGreetingSaysTheModeTheEngineAndWhatToTry(t *testing.T) {
 		}
 		require.NotContains(t, text, "u:p@")
 	}
-	pulls := "ollama pull llama3.2:3b && ollama pull nomic-embed-text (no Ollama answers at http://127.0.0.1:11434)"
+	pulls := "no Ollama answers at http://127.0.0.1:11434: install it from https://ollama.com and start it, then ollama pull llama3.2:3b && ollama pull nomic-embed-text"
 	told, _, _ := strings.Cut(greeting(load(t), b, state("replay", "extractive", pulls)), "Try next:") // a command is longer, to be copied whole
 	for line := range strings.Lines(told) {
 		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), columns, line)

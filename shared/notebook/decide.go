@@ -53,10 +53,10 @@ func Decide(t *Thread, cmd Command, now time.Time) ([]Draft, error) {
 		}
 	}
 	if t.Deleted {
-		return nil, refuse(410, "thread-deleted", "The thread was deleted. Only what it cost is still known: %d credits.", t.Ledger.Spent)
+		return nil, refuse(410, "thread-deleted", "The thread was deleted. Only what it cost is still known: %d credits. To ask again, open a new thread.", t.Ledger.Spent)
 	}
 	if !t.Exists() {
-		return nil, refuse(404, "not-found", "There is no thread %q.", t.ID)
+		return nil, refuse(404, "not-found", "There is no thread %q. The list of threads names those that there are.", t.ID)
 	}
 	drafts, err := cmd.decide(t, now)
 	if len(drafts) == 0 {
@@ -82,12 +82,11 @@ func ready(t *Thread, drafts []Draft, now time.Time) []Draft {
 	if after.Standing != Complete || after.Unsettled() != nil {
 		return nil
 	}
-	if _, park := after.plan(planning{access: Access{Live: true, Replay: true}, byPerson: true}); park != nil {
+	next, park := after.plan(planning{access: Access{Live: true, Replay: true}, byPerson: true})
+	if park != nil {
 		return nil
 	}
-	return []Draft{{Entity: "0", Data: event.ThreadParked{Status: Idle, Reason: event.Reason{
-		Code: ReasonReady, Text: "There is something to ask again. Press Start to go on.",
-	}}}}
+	return []Draft{{Entity: "0", Data: event.ThreadParked{Status: Idle, Reason: event.Reason{Code: ReasonReady, Text: sentences(inLine(next), goOn)}}}}
 }
 
 // mayGiveWork spares the steps of a chain the copy of the thread that ready needs.

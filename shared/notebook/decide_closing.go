@@ -121,7 +121,7 @@ func (c Settle) decide(t *Thread, _ time.Time) ([]Draft, error) {
 		}}}, settled}, nil
 	}
 	return []Draft{settled, {Entity: "0", Data: event.ThreadParked{Status: Idle, Reason: event.Reason{
-		Code: ReasonReady, Text: "The newest cycle was settled without a failure. Press Start to go on.",
+		Code: ReasonReady, Text: sentences(settledWell, goOn),
 	}}}}, nil
 }
 

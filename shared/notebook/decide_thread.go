@@ -255,9 +255,18 @@ func (c Pause) decide(t *Thread, _ time.Time) ([]Draft, error) {
 		return withdrawn, nil
 	}
 	why := cmp.Or(c.Why, "You paused this thread.")
-	return append([]Draft{{Entity: "0", Data: event.ThreadPaused{Reason: event.Reason{
-		Code: ReasonPaused, Text: why + " A call that was under way finishes and is kept. Press Start to go on.",
-	}}}}, withdrawn...), nil
+	if t.calling() {
+		why = sentences(why, callKept)
+	}
+	return append([]Draft{{Entity: "0", Data: event.ThreadPaused{Reason: event.Reason{Code: ReasonPaused, Text: sentences(why, goOn)}}}}, withdrawn...), nil
+}
+
+// calling says whether a call is under way.
+func (t *Thread) calling() bool {
+	return slices.ContainsFunc(t.RunIDs, func(id string) bool {
+		_, open := t.Runs[id].OpenAttempt()
+		return open && !t.Runs[id].Terminal()
+	})
 }
 
 // Autopilot acts on a settled cycle: the runs of the next one, or the reason to park. A message that comes again after a newer one, which asks for the same,

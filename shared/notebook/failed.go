@@ -21,7 +21,25 @@ func failure(r *Run) string {
 	if a := r.failedCall(); a != nil { // withdrawn, since the thread was paused
 		code, detail = a.Code, a.Detail
 	}
-	return fmt.Sprintf("the run %q failed (%s): %s", text.Truncate(r.Requested.Text, 80), code, sentence(detail))
+	return sentences(fmt.Sprintf("the run %q failed (%s): %s", text.Truncate(r.Requested.Text, 80), code, sentence(detail)), perhapsCured(code))
+}
+
+// Codes of calls that a provider refuses because of the account; a person has to act.
+const (
+	codeAuth    = "auth_error"
+	codePayment = "payment_required"
+)
+
+// perhapsCured says of a failure that a person may have done something about outside the notebook, which does not know of it, what will show it; nothing of
+// any other.
+func perhapsCured(code string) string {
+	switch code {
+	case codeAuth, event.CodeNoKey:
+		return "If another key was saved since, the next run shows whether it works."
+	case codePayment:
+		return "If the account was topped up since, the next run shows it."
+	}
+	return ""
 }
 
 // failedCall gives the attempt that failed at the moment in which its run was withdrawn, nil when there is none.

@@ -1,11 +1,13 @@
 package notebook
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/ledger"
+	"github.com/factstream/factstream/shared/text"
 )
 
 // Advice with which a reason ends while Start has something it may do.
@@ -82,12 +84,33 @@ func (o outlook) open(words string) event.Reason {
 	return event.Reason{Code: ReasonReady, Text: sentences(words, o.advice())}
 }
 
-// left says that there is something, where nothing more than that can be said.
+// left names what Start would ask, where there is nothing else to say.
 func (o outlook) left() string {
 	if o.blocked != nil && o.blocked.Code != "" {
 		return ""
 	}
-	return "There is something left to ask."
+	return inLine(o.next)
+}
+
+// inLine names the first of the runs that Start would ask for, at least one.
+func inLine(next []event.RunRequested) string {
+	return fmt.Sprintf("The next question is %q.", text.Truncate(next[0].Text, 80))
+}
+
+// ReasonArchived is a code of StartRefused alone: being archived is no reason of a status.
+const ReasonArchived = "archived"
+
+// StartRefused says why Start would be refused at this moment, given a key; nil when it would go on. Its code is that of the reason by which the thread
+// would be parked, or "archived".
+func (t *Thread) StartRefused() *event.Reason {
+	if t.Standing == Running { // it is no second start, and an archived thread is never running
+		return nil
+	}
+	refused := t.outlook().blocked
+	if refused != nil && refused.Code == "" {
+		return &event.Reason{Code: ReasonArchived, Text: refused.Text}
+	}
+	return refused
 }
 
 // sentences joins what there is of them.

@@ -50,7 +50,11 @@ func (t *Thread) plan(p planning) ([]event.RunRequested, *event.ThreadParked) {
 			return idle(ReasonProvider, "The run %q failed (%s): %s Press Start to ask again.", text.Truncate(r.Requested.Text, 80), r.Failure.Code, r.Failure.Detail)
 		}
 		if stage, reason := t.stageFailure(len(pending) > 0); stage != "" {
-			return idle(ReasonStage, "The stage %s failed: %s Its report is kept; retry the stage, or press Start to go on without it.", stage, reason)
+			cure := "Its report is kept; retry the stage, or press Start to go on without it."
+			if stage == event.StageQuestions { // nothing is left that Start could ask
+				cure = "What was found is kept; retry the stage, or put a question of your own."
+			}
+			return idle(ReasonStage, "The stage %s failed: %s %s", stage, reason, cure)
 		}
 	}
 	replay, possible := t.replays(p.access)

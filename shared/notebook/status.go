@@ -2,6 +2,8 @@ package notebook
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/factstream/factstream/shared/event"
 )
@@ -62,6 +64,9 @@ func (t *Thread) unasked() event.Reason {
 // paused is the reason of a pause, with what became of the calls that were under way or were asked for since; c is a cycle that is not settled, or nil.
 func (t *Thread) paused(c *Cycle) event.Reason {
 	words := said(t.Reason)
+	if !t.pausedInACall() {
+		words = strings.TrimSpace(strings.Replace(words, callKept, "", 1))
+	}
 	if r := t.failedSince(t.reasonSeq); r != nil {
 		words = sentences(words, "Since then "+failure(r))
 	}
@@ -72,6 +77,18 @@ func (t *Thread) paused(c *Cycle) event.Reason {
 		words = sentences(words, t.activity(c).Text)
 	}
 	return event.Reason{Code: t.Reason.Code, Text: sentences(words, t.outlook().advice())}
+}
+
+// callKept is what a pause says of the call under way; events of earlier versions say it also where there was none.
+const callKept = "A call that was under way finishes and is kept."
+
+// pausedInACall says whether a call was under way when the thread was paused: every other run that had not ended was withdrawn then.
+func (t *Thread) pausedInACall() bool {
+	return slices.ContainsFunc(t.RunIDs, func(id string) bool {
+		r := t.Runs[id]
+		ended := r.Terminal() && r.EndSeq < t.reasonSeq
+		return r.Seq < t.reasonSeq && !ended && (r.Status != "withdrawn" || r.failedCall() != nil)
+	})
 }
 
 // exhausted is the reason of a complete thread, with the figures of now: they may have changed without giving it anything to do.
@@ -125,10 +142,10 @@ func (t *Thread) waiting() event.Reason {
 	}
 	switch t.Reason.Code {
 	case ReasonReady:
-		if t.LastSettled < t.reasonSeq && o.blocked == nil {
-			return o.open(said(t.Reason))
+		if words := said(t.Reason); words == settledWell && t.LastSettled < t.reasonSeq && o.blocked == nil {
+			return o.open(words)
 		}
-		return o.open(o.left())
+		return o.open(o.left()) // also where one was named: another may be first in line by now
 	case ReasonStage:
 		return o.open(o.left())
 	case ReasonAutoOff, ReasonNew:
@@ -136,6 +153,9 @@ func (t *Thread) waiting() event.Reason {
 	}
 	return event.Reason{Code: t.Reason.Code, Text: sentences(said(t.Reason), o.advice())}
 }
+
+// settledWell is the standing reason of a thread whose newest cycle made up for the stage that had failed.
+const settledWell = "The newest cycle was settled without a failure."
 
 // unpiloted is the reason of a thread whose autopilot is off, or was never started.
 func (t *Thread) unpiloted(o outlook) event.Reason {

@@ -1,6 +1,7 @@
 package notebook
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"testing"
@@ -45,11 +46,27 @@ func (w *world) startIsTold(t testing.TB) {
 	t.Helper()
 	status, reason := w.thread.Status()
 	if status == Running {
+		_, refused := Decide(w.thread, Start{Access: Access{Live: true, Replay: true}}, w.now)
+		w.refusalIsTold(t, refused)
 		return
 	}
 	advised := strings.Contains(reason.Text, "ress Start") || strings.Contains(reason.Text, "or start autopilot")
 	_, refused := Decide(w.thread, Start{Access: Access{Live: true, Replay: true}}, w.now)
 	require.Equal(t, refused == nil, advised, "%s %s: %s\nStart: %v", status, reason.Code, reason.Text, refused)
+	w.refusalIsTold(t, refused)
+}
+
+// refusalIsTold checks that what is shown beside a reason says of Start what deciding on it says.
+func (w *world) refusalIsTold(t testing.TB, refused error) {
+	t.Helper()
+	shown := w.thread.StartRefused()
+	require.Equal(t, refused == nil, shown == nil, "shown: %v\nStart: %v", shown, refused)
+	var refusal *Refusal
+	if !errors.As(refused, &refusal) || refusal.Code != "nothing-to-do" {
+		return
+	}
+	require.Equal(t, refusal.Fields["reason"], shown.Code)
+	require.Contains(t, refusal.Text, shown.Text)
 }
 
 // since is an end, and words that would no longer be true.
@@ -190,7 +207,7 @@ func whatHappenedSince() []since {
 			s.close("And how?")
 		}, Idle, ReasonReady, "a run since then ended well"}, "auth_error"},
 		{end{"provider, and a run failed otherwise", nil, func(s *story) { providerFailed(s); s.askFails("", "payment_required") },
-			Idle, ReasonProvider, `The run "Why?" failed (payment_required): It did not work out. Press Start to ask again.`}, "auth_error"},
+			Idle, ReasonProvider, `The run "Why?" failed (payment_required): It did not work out. If the account was topped up since, the next run shows it. Press Start to ask again.`}, "auth_error"},
 		{end{"provider, and a run failed after one that ended well", nil, func(s *story) { providerFailed(s); s.askEndsWell("", "And how?"); s.askFails("And how?", "stall") },
 			Idle, ReasonProvider, `The run "And how?" failed (stall)`}, "auth_error"},
 		{end{"provider, and a run ended well after one that failed", nil, func(s *story) { providerFailed(s); s.askFails("", "stall"); s.askEndsWell("", "And how?") },
@@ -199,14 +216,14 @@ func whatHappenedSince() []since {
 		{end{"provider, and a report was not read", nil, func(s *story) { providerFailed(s); s.askStageFails("", event.StageDistill) },
 			Idle, ReasonStage, "The stage distill failed: The model is away. Its report is kept; retry the stage."}, "auth_error"},
 		{end{"provider, and the budget is too low", nil, func(s *story) { providerFailed(s); s.budget(200) },
-			Idle, ReasonProvider, "(auth_error): It did not work out. The budget does not allow the next run: 0 credits spent, 0 reserved, 250 for the run, 200 in the budget."}, "Press"},
+			Idle, ReasonProvider, "(auth_error): It did not work out. If another key was saved since, the next run shows whether it works. The budget does not allow the next run: 0 credits spent, 0 reserved, 250 for the run, 200 in the budget."}, "Press"},
 		{end{"provider, and its question was dismissed", nil, func(s *story) { providerFailed(s); s.dismiss("Why?") },
-			Idle, ReasonProvider, "(auth_error): It did not work out. There is no open question left."}, "Press"},
+			Idle, ReasonProvider, "(auth_error): It did not work out. If another key was saved since, the next run shows whether it works. There is no open question left."}, "Press"},
 		{end{"provider, and another question is asked instead", nil, func(s *story) {
 			providerFailed(s)
 			s.dismiss("Why?")
 			s.must(AskQuestion{ID: "q1", Text: "What else?"})
-		}, Idle, ReasonProvider, "(auth_error): It did not work out. Press Start to go on."}, "again"},
+		}, Idle, ReasonProvider, "(auth_error): It did not work out. If another key was saved since, the next run shows whether it works. Press Start to go on."}, "again"},
 		{end{"provider, and archived", nil, func(s *story) { providerFailed(s); s.archive() }, Idle, ReasonProvider, "take it out of the archive"}, "Press"},
 		{end{"provider, and started again", nil, func(s *story) { providerFailed(s); s.start(); s.cycle() }, Complete, ReasonNoQuestions, "There is no open question left."}, "auth_error"},
 		{end{"provider, and Start found nothing to do", nil, func(s *story) {
@@ -214,7 +231,7 @@ func whatHappenedSince() []since {
 			s.dismiss("Why?")
 			_ = s.do(Start{Access: s.access})
 			s.must(AskQuestion{ID: "q1", Text: "What else?"})
-		}, Idle, ReasonReady, "There is something to ask again. Press Start to go on."}, "auth_error"},
+		}, Idle, ReasonReady, `The next question is "What else?". Press Start to go on.`}, "auth_error"},
 
 		// auto_off
 		{end{"autopilot off, and a run was cancelled", nil, func(s *story) { autopilotOff(s); s.askCancelled("And how?") },
@@ -281,7 +298,7 @@ func whatHappenedSince() []since {
 		{end{"autopilot off, and archived", nil, func(s *story) { autopilotOff(s); s.archive() }, Idle, ReasonAutoOff, "take it out of the archive"}, "Press"},
 
 		{end{"autopilot off, and what was answered failed when it was asked again", nil, func(s *story) { s.askEndsWell(""); s.askFails("", "auth_error") },
-			Idle, ReasonProvider, "(auth_error): It did not work out. No question is open besides: ask it again, or put one of your own."}, "Press"},
+			Idle, ReasonProvider, "(auth_error): It did not work out. If another key was saved since, the next run shows whether it works. No question is open besides: ask it again, or put one of your own."}, "Press"},
 		{end{"autopilot off, what was answered failed when it was asked again, and the budget is too low", nil, func(s *story) { s.askEndsWell(""); s.askFails("", "auth_error"); s.budget(300) },
 			Idle, ReasonProvider, "There is no open question left."}, "again"},
 
@@ -289,7 +306,7 @@ func whatHappenedSince() []since {
 		{end{"ready, and the budget is too low", nil, func(s *story) { readyAgain(s); s.budget(249) },
 			Idle, ReasonBudget, "250 credits spent, 0 reserved, 250 for the run, 249 in the budget. Raise the budget to go on."}, "Press"},
 		{end{"ready, the budget was too low and was raised", nil, func(s *story) { readyAgain(s); s.budget(249); s.budget(500) },
-			Idle, ReasonReady, "There is something to ask again. Press Start to go on."}, ""},
+			Idle, ReasonReady, `The next question is "What else?". Press Start to go on.`}, ""},
 		{end{"ready, and the dearer mode is over the budget", poor, func(s *story) {
 			readyAgain(s)
 			mode := event.Balanced
@@ -311,11 +328,16 @@ func whatHappenedSince() []since {
 				s.configure(event.ThreadConfigured{AnswerBudget: &answers})
 			}
 		}, Idle, ReasonAnswerBudget, "limit of 0 answers"}, "something"},
+		{end{"ready, and the question was dismissed for another", nil, func(s *story) {
+			readyAgain(s)
+			s.must(AskQuestion{ID: "q2", Text: "Und warum?"})
+			s.dismiss("What else?")
+		}, Idle, ReasonReady, `The next question is "Und warum?". Press Start to go on.`}, "What else"},
 		{end{"ready, and archived", nil, func(s *story) { readyAgain(s); s.archive() }, Idle, ReasonReady, "take it out of the archive"}, "Press"},
 		{end{"ready, and a run failed", nil, func(s *story) { readyAgain(s); s.askFails("What else?", "auth_error") },
-			Idle, ReasonProvider, `The run "What else?" failed (auth_error): It did not work out. Press Start to ask again.`}, "something"},
+			Idle, ReasonProvider, `The run "What else?" failed (auth_error): It did not work out. If another key was saved since, the next run shows whether it works. Press Start to ask again.`}, "something"},
 		{end{"ready, and a run ended well", nil, func(s *story) { readyAgain(s); s.askEndsWell("") },
-			Idle, ReasonReady, "There is something left to ask. Press Start to go on."}, ""},
+			Idle, ReasonReady, `The next question is "What else?". Press Start to go on.`}, "something"},
 		{end{"ready since nothing failed, and then a brief failed", nil, func(s *story) {
 			distillFailed(s)
 			s.retry(event.StageDistill)
@@ -323,7 +345,7 @@ func whatHappenedSince() []since {
 			s.judge()
 			s.close("And how?")
 			s.askStepFails("", event.StageBrief)
-		}, Idle, ReasonReady, "There is something left to ask."}, "without a failure"},
+		}, Idle, ReasonReady, `The next question is "And how?".`}, "without a failure"},
 
 		// stage
 		{end{"a stage, and its retry failed otherwise", nil, func(s *story) {
@@ -339,7 +361,7 @@ func whatHappenedSince() []since {
 			s.distil("B.")
 			s.judge()
 			s.closeWithout(event.StageBrief, "And how?")
-		}, Idle, ReasonReady, "There is something left to ask. Press Start to go on."}, "distill"},
+		}, Idle, ReasonReady, `The next question is "And how?". Press Start to go on.`}, "distill"},
 		{end{"a stage, made up for, a brief failed, and nothing is left to ask", nil, func(s *story) {
 			distillFailed(s)
 			s.retry(event.StageDistill)
@@ -398,9 +420,9 @@ func whatHappenedSince() []since {
 			s.configure(event.ThreadConfigured{Depth: &depth})
 		}, Complete, ReasonBudget, "300 in the budget"}, "deeper"},
 		{end{"complete, and its question failed when it was asked again", nil, func(s *story) { s.start(); s.cycle(); s.askFails("", "auth_error") },
-			Complete, ReasonNoQuestions, `The run "Why?" failed (auth_error): It did not work out. No question is open besides: ask it again, or put one of your own.`}, "Press"},
+			Complete, ReasonNoQuestions, `The run "Why?" failed (auth_error): It did not work out. If another key was saved since, the next run shows whether it works. No question is open besides: ask it again, or put one of your own.`}, "Press"},
 		{end{"complete, and a question failed that is pending since", nil, func(s *story) { s.start(); s.cycle(); s.askFails("What else?", "auth_error") },
-			Idle, ReasonProvider, `The run "What else?" failed (auth_error): It did not work out. Press Start to ask again.`}, "something"},
+			Idle, ReasonProvider, `The run "What else?" failed (auth_error): It did not work out. If another key was saved since, the next run shows whether it works. Press Start to ask again.`}, "something"},
 		{end{"complete, and a report was not read", nil, func(s *story) { s.start(); s.cycle(); s.askStageFails("", event.StageDistill) },
 			Complete, ReasonNoQuestions, "The stage distill failed: The model is away. Its report is kept; retry the stage. There is no open question left."}, "Press"},
 		{end{"complete, and a run failed before another ended well", nil, func(s *story) { s.start(); s.cycle(); s.askFails("", "auth_error"); s.askEndsWell("") },
@@ -419,14 +441,51 @@ func whatHappenedSince() []since {
 			s.settle()
 		}, Paused, ReasonPaused, "Press Start to go on."}, "Since then"},
 		{end{"paused, and a run was asked for", nil, func(s *story) { s.start(); s.must(Pause{}); s.settle(); s.ask("") },
-			Paused, ReasonPaused, "is kept. A run that you asked for is under way (cycle 2). Press Start to go on."}, ""},
+			Paused, ReasonPaused, "You paused this thread. A run that you asked for is under way (cycle 2). Press Start to go on."}, "call"},
 		{end{"paused, and that run failed", nil, func(s *story) { s.start(); s.must(Pause{}); s.settle(); s.askFails("", "auth_error") },
 			Paused, ReasonPaused, `Since then the run "Why?" failed (auth_error)`}, "under way ("},
 		{end{"paused, and its report was not read", nil, func(s *story) { s.start(); s.must(Pause{}); s.settle(); s.askStageFails("", event.StageDistill) },
 			Paused, ReasonPaused, "Since then the stage distill failed: The model is away. There is no open question left."}, "Press"},
 		{end{"paused, and the budget is too low", nil, func(s *story) { s.start(); s.must(Pause{}); s.settle(); s.budget(0) },
-			Paused, ReasonPaused, "is kept. The budget does not allow the next run"}, "Press"},
+			Paused, ReasonPaused, "You paused this thread. The budget does not allow the next run"}, "Press"},
 		{end{"paused, and archived", nil, func(s *story) { s.start(); s.must(Pause{}); s.settle(); s.archive() }, Paused, ReasonPaused, "take it out of the archive"}, "Press"},
+
+		{end{"paused with a call under way", nil, func(s *story) { s.start(); s.begin(); s.must(Pause{}) },
+			Paused, ReasonPaused, "You paused this thread. A call that was under way finishes and is kept. Press Start to go on."}, ""},
+		{end{"paused with a call under way that ended well", nil, func(s *story) {
+			s.start()
+			s.begin()
+			s.must(Pause{})
+			s.endCall()
+			s.distil()
+			s.judge()
+			s.close("And how?")
+		},
+			Paused, ReasonPaused, "A call that was under way finishes and is kept. Press Start to go on."}, "Since"},
+		{end{"paused with a call under way that was cancelled", nil, func(s *story) {
+			s.start()
+			s.begin()
+			s.must(Pause{})
+			s.must(CancelRun{Run: s.last().ID})
+			s.settle()
+		}, Paused, ReasonPaused, `is kept. Since then the run "Why?" failed (cancelled)`}, ""},
+		{end{"paused before the first call", nil, func(s *story) { s.start(); s.must(Pause{}); s.settle() },
+			Paused, ReasonPaused, "You paused this thread. Press Start to go on."}, "call"},
+		{end{"paused while a report is read", nil, func(s *story) {
+			s.start()
+			s.complete()
+			s.must(Pause{})
+			s.distil()
+			s.judge()
+			s.close("And how?")
+		},
+			Paused, ReasonPaused, "You paused this thread. Press Start to go on."}, "call"},
+		{end{"paused when it was complete", nil, func(s *story) { s.start(); s.cycle(); s.must(Pause{}) },
+			Paused, ReasonPaused, "You paused this thread. There is no open question left."}, "call"},
+		{end{"paused when it waited", nil, func(s *story) { autopilotOff(s); s.must(Pause{}) },
+			Paused, ReasonPaused, "You paused this thread. Press Start to go on."}, "call"},
+		{end{"paused on another's word when it waited", nil, func(s *story) { autopilotOff(s); s.must(Pause{Why: "It was restored from a backup with --paused."}) },
+			Paused, ReasonPaused, "It was restored from a backup with --paused. Press Start to go on."}, "call"},
 
 		// new
 		{end{"new, and the budget is too low", nil, func(s *story) { s.budget(200) }, New, ReasonNew, "Nothing has been asked yet. The budget does not allow"}, "Ask once"},
@@ -437,10 +496,16 @@ func whatHappenedSince() []since {
 	for _, code := range []string{ // every way in which the provider fails for good
 		"auth_error", "payment_required", "bad_request", "rate_limited", "server_error", "task_error", "truncated", "stall", "protocol_error", "empty",
 	} {
+		cured := map[string]string{"auth_error": "If another key was saved since, the next run shows whether it works. ", "payment_required": "If the account was topped up since, the next run shows it. "}[code]
 		cases = append(cases, since{end{"autopilot off, and a run failed: " + code, nil, func(s *story) { autopilotOff(s); s.askFails("And how?", code) },
-			Idle, ReasonProvider, `The run "And how?" failed (` + code + "): It did not work out. Press Start to ask again."}, "Autopilot"})
+			Idle, ReasonProvider, `The run "And how?" failed (` + code + "): It did not work out. " + cured + "Press Start to ask again."}, "Autopilot"})
 	}
 	return cases
+}
+
+// endCall ends the call under way well.
+func (s *story) endCall() {
+	s.must(CompleteRun{Run: s.last().ID, Completed: event.RunCompleted{Attempt: len(s.last().Attempts), Cost: s.last().Requested.Cost}})
 }
 
 // failNow ends the call under way.
@@ -496,5 +561,36 @@ func BenchmarkStatus(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		s.thread.Status()
+	}
+}
+
+// What the event says, which readers of the stream take as it is.
+func TestAReasonInAnEventIsTrueByItself(t *testing.T) {
+	t.Parallel()
+	cases := map[string]struct {
+		happens func(s *story)
+		want    string
+	}{
+		"paused before anything":   {func(s *story) { s.must(Pause{}) }, "You paused this thread. Press Start to go on."},
+		"paused with a run asked":  {func(s *story) { s.start(); s.must(Pause{}) }, "You paused this thread. Press Start to go on."},
+		"paused in a call":         {func(s *story) { s.start(); s.begin(); s.must(Pause{}) }, "You paused this thread. A call that was under way finishes and is kept. Press Start to go on."},
+		"paused between two tries": {func(s *story) { s.start(); s.callFails("stall", true); s.must(Pause{}) }, "You paused this thread. Press Start to go on."},
+		"paused behind a cycle":    {func(s *story) { s.start(); s.cycle(); s.must(Pause{Why: "It waits for you."}) }, "It waits for you. Press Start to go on."},
+		"the follow-ups failed": {func(s *story) {
+			s.start()
+			s.complete()
+			s.distil("A.")
+			s.judge()
+			s.closeWithout(event.StageQuestions)
+			s.auto()
+		}, "The stage questions failed: The model is away. What was found is kept; retry the stage, or put a question of your own."},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := tell(t)
+			c.happens(s)
+			require.Equal(t, c.want, s.thread.Reason.Text)
+		})
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"database/sql"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -83,7 +84,8 @@ func TestBackupRestoreAndVerifyOnADataDirectory(t *testing.T) {
 	require.Contains(t, out, "No differences.")
 	require.NotContains(t, out, "Note:")
 	_, errs = command(t, 1, "restore", file, data)
-	require.Contains(t, errs, "in use by a running factstream: stop it first")
+	require.Equal(t, fmt.Sprintf("factstream: the data directory is in use by a running factstream (%s, process %d): stop it first, or name another directory with FACTSTREAM_DATA or --data\n",
+		bus.Server.Dir(), os.Getpid()), errs)
 	require.NotContains(t, strings.TrimSpace(errs), "\n", "one line")
 
 	// After it was stopped.

@@ -93,7 +93,7 @@ func (s *Server) doneBefore(ctx context.Context, thread string, r request) (bool
 	draft := notebook.Draft{Entity: first.Entity, Run: first.Run, N: first.N, Data: first.Data}
 	if first.ID != notebook.EventID(r.seed, thread, draft, 0) {
 		return true, problem(http.StatusUnprocessableEntity, "idempotency-key-reused",
-			"The Idempotency-Key was used before with another body. What that request did stands; use another key for this one.")
+			"The Idempotency-Key was used before with another body. What that request did stands, and this one changed nothing; use another key for it.")
 	}
 	return true, s.Tail.WaitFor(ctx, first.Seq) // the answer is read from the tail, and the projection may be ahead of it
 }

@@ -6,6 +6,8 @@ import (
 	"io"
 	"maps"
 	"net/http"
+	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -298,6 +300,9 @@ func TestEveryRefusalOfEveryOperationIsDescribed(t *testing.T) {
 func TestRefusalsAreSentencesThatSayWhatBecameOfTheRequest(t *testing.T) {
 	t.Parallel()
 	g := start(t)
+	thread, gone := g.create("Why?").ID, g.create("Why not?").ID
+	at, run := "/api/v1/threads/"+thread, g.run(thread).ID
+	g.do("DELETE", "/api/v1/threads/"+gone, nil).is(200, nil)
 	for _, c := range []struct {
 		method, path string
 		body         any
@@ -307,10 +312,63 @@ func TestRefusalsAreSentencesThatSayWhatBecameOfTheRequest(t *testing.T) {
 		{"POST", "/api/v1/threads", `{"question":" "}`, 422, "invalid-question", "The question is empty. Nothing was changed."},
 		{"POST", "/api/v1/threads", `{"question":"Why?","budget":-1}`, 422, "invalid-budget", "The budget is -1 credits; it must be between 0 and 1000000000. Nothing was changed."},
 		{"POST", "/api/v1/threads", nil, 400, "malformed-request", "The request cannot be read: request body is required. Nothing was changed."},
+		{"POST", "/api/v1/threads", strings.Repeat(" ", 1<<20+1), 413, "too-large", "The body is larger than 1048576 bytes. Nothing was changed; send a smaller one."},
+		{"POST", "/api/v1/threads", `{"question":"` + "\xff" + `"}`, 422, "invalid-utf8", "The body is not valid UTF-8 (byte 13). Nothing was changed; send the text as UTF-8."},
+		{"POST", "/api/v1/threads", `{"question":"\ud800"}`, 422, "invalid-utf8", "The body escapes half of a UTF-16 pair (byte 13), which is no character. Nothing was changed; send both halves, or the character itself."},
+		{"PUT", "/api/v1/threads", nil, 405, "method-not-allowed", "/api/v1/threads takes GET, HEAD, POST, not PUT. Nothing was changed."},
+		{"PATCH", at, `{"answer_budget":-1}`, 422, "invalid-answer-budget", "The answer budget is -1; it must not be negative (null takes the limit away). Nothing was changed."},
+		{"GET", "/api/v1/threads/nobody", nil, 404, "not-found", `There is no thread "nobody". GET /api/v1/threads lists those that there are.`},
+		{"POST", "/api/v1/threads/nobody/pause", nil, 404, "not-found", `There is no thread "nobody". The list of threads names those that there are.`},
+		{"GET", "/api/v1/runs/nobody", nil, 404, "not-found", "There is nothing here by that id: it is mistyped, or what it named was deleted. The lists of a thread name what there is."},
+		{"GET", "/api/v1/runs/" + run + "/report", nil, 404, "no-report", "The run has no report: it is requested. It has one when it has completed."},
+		{"GET", at + "/brief", nil, 404, "no-brief", "The thread has no brief yet: it is written when the first cycle ends. Ask once, or start the thread."},
+		{"GET", at + "/coverage", nil, 404, "no-coverage", "The thread has no map of topics yet: it is made when the first cycle ends. Ask once, or start the thread."},
+		{"GET", at + "?as_of=2001-01-01", nil, 404, "not-found", "The thread was not there yet at 2001-01-01T00:00:00Z; created_at says since when it is."},
+		{"GET", "/api/v1/events?after=x", nil, 422, "invalid-event-id", `Last-Event-ID is "x"; it must be the id of an event of this stream. Leave it out to hear what comes from now on.`},
+		{"GET", "/api/v1/threads/" + gone, nil, 410, "thread-deleted", "The thread was deleted. Only what it cost is still known: 0 credits. To ask again, open a new thread."},
+		{"POST", "/api/v1/threads/" + gone + "/start", nil, 410, "thread-deleted", "The thread was deleted. Only what it cost is still known: 0 credits. To ask again, open a new thread."},
 	} {
 		p := g.do(c.method, c.path, c.body).refused(c.status, c.code)
 		require.Equal(t, c.detail, p["detail"])
 	}
+	// A client that names no kind of body, or curl, which names one by itself.
+	for _, kind := range []string{"text/csv", "application/x-www-form-urlencoded"} {
+		p := g.do("POST", "/api/v1/threads", `{"question":"Why?"}`, header("Content-Type", kind)).refused(415, "unsupported-media-type")
+		require.Equal(t, "The body is not sent as JSON (unknown content type: "+kind+"). Nothing was changed; send JSON with the header Content-Type: application/json.", p["detail"])
+	}
+	// What the guard refuses says where to send it instead.
+	for _, c := range []struct{ header, value, code, cure string }{
+		{"Host", "elsewhere.example", "host-not-allowed", "Nothing was changed; send it to localhost or to the address of FACTSTREAM_HTTP, or set an access token (FACTSTREAM_TOKEN) to use other names."},
+		{"Origin", "https://elsewhere.example", "cross-origin", "Nothing was changed; use this server's own page, or a program."},
+	} {
+		require.Contains(t, g.do("POST", "/api/v1/threads", `{"question":"Why?"}`, header(c.header, c.value)).refused(403, c.code)["detail"], c.cure)
+	}
+}
+
+// Every code of a reason is told, in the description and in the contract between the services, with what it means.
+func TestEveryCodeOfAReasonIsDescribed(t *testing.T) {
+	t.Parallel()
+	c := described(t, start(t))
+	properties := c.Components.Schemas["Reason"]["properties"].(map[string]any)
+	description := properties["code"].(map[string]any)["description"].(string)
+	architecture, err := os.ReadFile("../../../docs/architecture.md")
+	require.NoError(t, err)
+	files, err := filepath.Glob("../../../shared/notebook/*.go")
+	require.NoError(t, err)
+	codes := map[string]bool{}
+	for _, file := range files {
+		source, err := os.ReadFile(file)
+		require.NoError(t, err)
+		for _, found := range regexp.MustCompile(`(?m)^(?:const|\t)\s*Reason\w+\s*= "(\w+)"`).FindAllStringSubmatch(string(source), -1) {
+			codes[found[1]] = true
+		}
+	}
+	require.Greater(t, len(codes), 14)
+	for code := range codes {
+		require.Contains(t, "; "+strings.TrimPrefix(description, "Stable; more may come. "), "; "+code+": ")
+		require.Contains(t, string(architecture), "`"+code+"`")
+	}
+	require.Len(t, strings.Split(description, ": "), len(codes)+1, "and none that there is not")
 }
 
 func TestMetricsKeepTheConventions(t *testing.T) {

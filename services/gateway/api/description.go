@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/danielgtaylor/huma/v2"
+
+	"github.com/factstream/factstream/shared/notebook"
 )
 
 // refusals is what each status of an error means, wherever it is answered.
@@ -22,15 +24,45 @@ var refusals = map[int]string{
 	http.StatusConflict:              "The state of things does not allow it; the detail says what would have to change",
 	http.StatusGone:                  "It was deleted",
 	http.StatusRequestEntityTooLarge: "The body is too large. Nothing was changed",
-	http.StatusUnsupportedMediaType:  "The body is not JSON. Nothing was changed",
+	http.StatusUnsupportedMediaType:  "The body is not sent as JSON: it needs the header Content-Type: application/json. Nothing was changed",
 	http.StatusUnprocessableEntity:   "A parameter or a field is not known or has a value that is not allowed, or the body is not valid UTF-8. Nothing was changed",
 	http.StatusInternalServerError:   "Something went wrong inside; the log of the gateway says what",
 	http.StatusServiceUnavailable:    "The message bus does not answer at this moment. The type outcome-unknown says of a write that it may be stored",
 }
 
+// reasons is what each code of a reason means. More may come.
+var reasons = []struct{ code, means string }{
+	{notebook.ReasonNew, "nothing has been asked yet"},
+	{notebook.ReasonCycle, "autopilot's runs are under way"},
+	{notebook.ReasonManual, "a run that a person asked for is under way"},
+	{notebook.ReasonWatch, "a watch is looking again"},
+	{notebook.ReasonRetry, "a stage is done again"},
+	{notebook.ReasonPaused, "a person paused it"},
+	{notebook.ReasonProvider, "a run failed or was cancelled"},
+	{notebook.ReasonStage, "a stage failed that autopilot needs"},
+	{notebook.ReasonNoKey, "there was no usable key when the next question was due"},
+	{notebook.ReasonAutoOff, "autopilot is off or was never started"},
+	{notebook.ReasonReady, "Start has something it may ask"},
+	{notebook.ReasonNoQuestions, "nothing is left to ask"},
+	{notebook.ReasonDepth, "what is left to ask is too deep"},
+	{notebook.ReasonAnswerBudget, "the limit of answers is reached"},
+	{notebook.ReasonBudget, "the next run does not fit into the budget"},
+	{notebook.ReasonArchived, "the thread is archived, in start_refused only"},
+}
+
+// tellReasons puts the codes beside the field that holds them.
+func tellReasons(schemas huma.Registry) {
+	var all []string
+	for _, r := range reasons {
+		all = append(all, r.code+": "+r.means)
+	}
+	schemas.Map()["Reason"].Properties["code"].Description = "Stable; more may come. " + strings.Join(all, "; ")
+}
+
 // describe completes the document: handlers declare the errors of their own, and here is what everything before them answers (the guard, the mux,
 // the framework), and what is served without the framework. A status that is sent and not described fails the tests.
 func describe(doc *huma.OpenAPI) {
+	tellReasons(doc.Components.Schemas)
 	for path, item := range doc.Paths {
 		for _, o := range []*huma.Operation{item.Get, item.Post, item.Put, item.Patch, item.Delete} {
 			if o != nil {

@@ -33,7 +33,7 @@ func (s *Server) listFacts(_ context.Context, in *struct {
 	s.Projection.ViewAll(func(n *notebook.Notebook) {
 		t := n.Thread(in.Thread)
 		if t.Deleted {
-			gone = problem(http.StatusGone, "thread-deleted", "The thread was deleted, its facts with it.")
+			gone = problem(http.StatusGone, "thread-deleted", "The thread was deleted, its facts with it. To ask again, open a new thread.")
 		}
 		if !t.Exists() {
 			return

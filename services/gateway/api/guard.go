@@ -15,8 +15,11 @@ import (
 	"unicode/utf16"
 	"unicode/utf8"
 
+	"github.com/nats-io/nats.go"
+
 	"github.com/factstream/factstream/services/gateway/web"
 	"github.com/factstream/factstream/shared/config"
+	"github.com/factstream/factstream/shared/telemetry"
 )
 
 // maxBody is the largest body of a request in bytes: a question of 10,000 code points, escaped, many times over.
@@ -36,13 +39,22 @@ func (s *Server) guard(next http.Handler) http.Handler {
 			if !reading(r) {
 				_ = connection.SetReadDeadline(time.Time{}) // as above
 			}
-			next.ServeHTTP(w, r)
+			next.ServeHTTP(w, traced(r))
 		case p.Status == http.StatusUnauthorized && web.IsPage(r):
 			web.Login(w, r)
 		default:
 			p.write(w)
 		}
 	})
+}
+
+// traced is a request within the trace that its traceparent names, else in one of its own: the events that it leads to carry it. What others send as
+// tracestate is not taken over, since it would lie in every event.
+func traced(r *http.Request) *http.Request {
+	if reading(r) {
+		return r
+	}
+	return r.WithContext(telemetry.Extract(r.Context(), nats.Header{"traceparent": r.Header.Values("traceparent")}))
 }
 
 // headers keep the answers of this server from being framed, sniffed, cached or read by other sites. The page loads nothing from elsewhere.
@@ -61,13 +73,13 @@ func headers(h http.Header, api bool) {
 func (s *Server) check(r *http.Request, crossOrigin *http.CrossOriginProtection) *Problem {
 	if !s.hostAllowed(r.Host) {
 		return problem(http.StatusForbidden, "host-not-allowed",
-			"The request was sent to the name %q. Without an access token this server answers to its own address only, so that no page of another site can reach it under a name of its own.", r.Host)
+			"The request was sent to the name %q. Without an access token this server answers to its own address only, so that no page of another site can reach it under a name of its own. Nothing was changed; send it to localhost or to the address of FACTSTREAM_HTTP, or set an access token (FACTSTREAM_TOKEN) to use other names.", r.Host)
 	}
 	if err := crossOrigin.Check(r); err != nil || r.Header.Get("Origin") == "null" && !reading(r) {
-		return problem(http.StatusForbidden, "cross-origin", "Writes are taken from this server's own page and from programs, not from pages of other sites. Nothing was changed.")
+		return problem(http.StatusForbidden, "cross-origin", "Writes are taken from this server's own page and from programs, not from pages of other sites. Nothing was changed; use this server's own page, or a program.")
 	}
 	if !s.authorised(r) {
-		return problem(http.StatusUnauthorized, "token-required", "This server has an access token. Send it as Authorization: Bearer TOKEN, or open the page and enter it.")
+		return problem(http.StatusUnauthorized, "token-required", "This server has an access token, and the request does not carry it. Nothing was changed; send it as Authorization: Bearer TOKEN, or open the page and enter it.")
 	}
 	return checkBody(r)
 }
@@ -127,15 +139,15 @@ func checkBody(r *http.Request) *Problem {
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return problem(http.StatusRequestEntityTooLarge, "too-large", "The body is larger than %d bytes. Nothing was changed.", maxBody)
+		return problem(http.StatusRequestEntityTooLarge, "too-large", "The body is larger than %d bytes. Nothing was changed; send a smaller one.", maxBody)
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return problem(http.StatusRequestTimeout, "body-timeout", "The body took too long to arrive. Nothing was changed; send it again.")
 	case err != nil:
-		return problem(http.StatusBadRequest, "malformed-request", "The body could not be read to its end. Nothing was changed.")
+		return problem(http.StatusBadRequest, "malformed-request", "The body could not be read to its end. Nothing was changed; send it again.")
 	case !utf8.Valid(content):
-		return problem(http.StatusUnprocessableEntity, "invalid-utf8", "The body is not valid UTF-8 (byte %d). Nothing was changed.", firstInvalid(content))
+		return problem(http.StatusUnprocessableEntity, "invalid-utf8", "The body is not valid UTF-8 (byte %d). Nothing was changed; send the text as UTF-8.", firstInvalid(content))
 	case !isForm(r) && loneSurrogate(content) >= 0:
-		return problem(http.StatusUnprocessableEntity, "invalid-utf8", "The body escapes half of a UTF-16 pair (byte %d), which is no character. Nothing was changed.", loneSurrogate(content))
+		return problem(http.StatusUnprocessableEntity, "invalid-utf8", "The body escapes half of a UTF-16 pair (byte %d), which is no character. Nothing was changed; send both halves, or the character itself.", loneSurrogate(content))
 	}
 	r.Body = io.NopCloser(bytes.NewReader(content))
 	r.ContentLength = int64(len(content))

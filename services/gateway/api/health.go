@@ -235,7 +235,7 @@ func (s *Server) askModel(ctx context.Context, effective settings.Settings) Mode
 		v.Missing, v.Hint = missing.Models, missing.Hint()
 	case err != nil:
 		v.Missing = []string{o.ChatModel, o.EmbedModel}
-		v.Hint = (&model.MissingError{Models: v.Missing}).Hint() + " (no Ollama answers at " + o.Host + ")"
+		v.Hint = "no Ollama answers at " + o.Host + ": install it from https://ollama.com and start it, then " + (&model.MissingError{Models: v.Missing}).Hint()
 	}
 	return v
 }

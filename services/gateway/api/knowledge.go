@@ -113,7 +113,7 @@ func (s *Server) brief(ctx context.Context, in *historyInput) (any, error) {
 		}
 		return page(slices.Values(briefs), func(b notebook.Brief) string { return closingID(b.Cycle, b.Closing) }, all[notebook.Brief], briefView, in.Paged)
 	case newest == nil:
-		return nil, problem(http.StatusNotFound, "no-brief", "The thread has no brief yet: it is written when the first cycle ends.")
+		return nil, problem(http.StatusNotFound, "no-brief", "The thread has no brief yet: it is written when the first cycle ends. Ask once, or start the thread.")
 	}
 	return *newest, nil
 }
@@ -136,7 +136,7 @@ func (s *Server) coverage(ctx context.Context, in *historyInput) (any, error) {
 		}
 		return page(slices.Values(maps), func(c notebook.Coverage) string { return closingID(c.Cycle, c.Closing) }, all[notebook.Coverage], coverageView, in.Paged)
 	case newest == nil:
-		return nil, problem(http.StatusNotFound, "no-coverage", "The thread has no map of topics yet: it is made when the first cycle ends.")
+		return nil, problem(http.StatusNotFound, "no-coverage", "The thread has no map of topics yet: it is made when the first cycle ends. Ask once, or start the thread.")
 	}
 	return *newest, nil
 }

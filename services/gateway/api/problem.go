@@ -111,6 +111,11 @@ func init() {
 			p.Errors = append(p.Errors, plainly(d.Location, d.Message))
 		}
 		switch {
+		case status == http.StatusUnsupportedMediaType: // as of curl -d without the header
+			if len(p.Errors) > 0 {
+				message = p.Errors[0].Message
+			}
+			p.Detail = "The body is not sent as JSON (" + message + "). Nothing was changed; send JSON with the header Content-Type: application/json."
 		case len(p.Errors) == 0 && status == http.StatusBadRequest:
 			p.Detail = "The request cannot be read: " + message + ". Nothing was changed."
 		case len(p.Errors) > 0:
@@ -180,9 +185,9 @@ func (s *Server) problemOf(err error) error {
 		}
 		return p
 	case errors.Is(err, batch.ErrTooLarge):
-		return problem(http.StatusRequestEntityTooLarge, "too-large", "The request makes an event that is too large for the bus. Nothing was changed.")
+		return problem(http.StatusRequestEntityTooLarge, "too-large", "The request makes an event that is too large for the bus. Nothing was changed; send less in one request.")
 	case errors.Is(err, projection.ErrNotFound):
-		return problem(http.StatusNotFound, "not-found", "There is nothing here by that id.")
+		return problem(http.StatusNotFound, "not-found", "There is nothing here by that id: it is mistyped, or what it named was deleted. The lists of a thread name what there is.")
 	case errors.Is(err, projection.ErrPending):
 		return problem(http.StatusServiceUnavailable, "text-unavailable", "The text is kept, but the object store does not give it at this moment. Try again.")
 	case isAway(err):
@@ -206,8 +211,14 @@ func isAway(err error) bool {
 	return false
 }
 
+// lists says where what a path names is listed.
+var lists = map[string]string{
+	"thread": base + "/threads", "run": base + "/threads/{thread}/runs", "fact": base + "/threads/{thread}/facts", "question": base + "/threads/{thread}/questions",
+	"dead letter": base + "/dead", "bad event": "/readyz",
+}
+
 func notFound(what, id string) *Problem {
-	return problem(http.StatusNotFound, "not-found", "There is no %s %q.", what, text.Truncate(id, 80))
+	return problem(http.StatusNotFound, "not-found", "There is no %s %q. GET %s lists those that there are.", what, text.Truncate(id, 80), lists[what])
 }
 
 // uncertain tells that a write may or may not have happened, with the key by which asking again does it once.

@@ -5,7 +5,9 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strconv"
 	"strings"
@@ -404,6 +406,24 @@ type leaderless struct{ jetstream.JetStream }
 
 func (leaderless) AccountInfo(context.Context) (*jetstream.AccountInfo, error) {
 	return nil, &jetstream.APIError{Code: http.StatusServiceUnavailable, ErrorCode: 10008, Description: "JetStream system temporarily unavailable"}
+}
+
+// A command of Ollama is of no use before there is an Ollama: then it comes first.
+func TestTheHintForAModelBeginsWithWhatIsMissingFirst(t *testing.T) {
+	t.Parallel()
+	pull := "ollama pull llama3.2:3b && ollama pull nomic-embed-text"
+	var ready api.Ready
+	without := start(t, func(c *config.Config) { c.Engine, c.Ollama.Host = "auto", "http://127.0.0.1:1" })
+	without.do("GET", "/readyz", nil).is(200, &ready)
+	require.Equal(t, "no Ollama answers at http://127.0.0.1:1: install it from https://ollama.com and start it, then "+pull, ready.Model.Hint)
+	empty := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, `{"version":"0.5.0","models":[]}`)
+	}))
+	t.Cleanup(empty.Close)
+	with := start(t, func(c *config.Config) { c.Engine, c.Ollama.Host = "auto", empty.URL })
+	with.do("GET", "/readyz", nil).is(200, &ready)
+	require.Equal(t, pull, ready.Model.Hint)
 }
 
 func TestABusThatStoresNothingIsNotReadyThoughItAnswers(t *testing.T) {

@@ -314,6 +314,12 @@ func (s *Server) getReport(ctx context.Context, in *RunPath) (*Report, error) {
 	return &Report{ContentType: "text/markdown; charset=utf-8", Body: []byte(markdown)}, nil
 }
 
+// untilReport says what brings a report, by the status of a run that has none.
+var untilReport = map[string]string{
+	"requested": "It has one when it has completed.", "running": "It has one when it has completed.",
+	"failed": "Ask the question again.", "withdrawn": "Ask the question again.",
+}
+
 // report gives the Markdown of a run's report, or says why there is none.
 func (s *Server) report(ctx context.Context, run string, read func(*notebook.Thread, *notebook.Run)) (string, error) {
 	var missing error
@@ -322,7 +328,7 @@ func (s *Server) report(ctx context.Context, run string, read func(*notebook.Thr
 		case r.Deleted:
 			missing = problem(http.StatusGone, "run-deleted", "The receipt of this run was deleted, its report with it. Its facts are kept.")
 		case r.Completed == nil:
-			missing = problem(http.StatusNotFound, "no-report", "The run has no report: it is %s.", r.Status).with("status_of_run", r.Status)
+			missing = problem(http.StatusNotFound, "no-report", "The run has no report: it is %s. %s", r.Status, untilReport[r.Status]).with("status_of_run", r.Status)
 		default:
 			read(t, r)
 		}

@@ -211,7 +211,7 @@ func unknown(mux *http.ServeMux, w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	problem(http.StatusMethodNotAllowed, "method-not-allowed", "%s takes %s, not %s.", r.URL.Path, strings.Join(methods, ", "), r.Method).write(w)
+	problem(http.StatusMethodNotAllowed, "method-not-allowed", "%s takes %s, not %s. Nothing was changed.", r.URL.Path, strings.Join(methods, ", "), r.Method).write(w)
 }
 
 // operation registers one endpoint. Errors of the handler are told as problems.

@@ -229,7 +229,7 @@ func (s *Server) getThread(ctx context.Context, in *struct {
 	}
 	t := past.Thread(in.Thread)
 	if !t.Exists() {
-		return nil, problem(http.StatusNotFound, "not-found", "The thread was not there yet at %s.", at.UTC().Format(time.RFC3339))
+		return nil, problem(http.StatusNotFound, "not-found", "The thread was not there yet at %s; created_at says since when it is.", at.UTC().Format(time.RFC3339))
 	}
 	return body(threadView(t)), nil
 }
@@ -240,7 +240,7 @@ func (s *Server) existing(thread string, read func(*notebook.Thread)) error {
 	s.Projection.View(thread, func(t *notebook.Thread) {
 		switch {
 		case t.Deleted:
-			err = problem(http.StatusGone, "thread-deleted", "The thread was deleted. Only what it cost is still known: %d credits.", t.Ledger.Spent).with("spent", t.Ledger.Spent)
+			err = problem(http.StatusGone, "thread-deleted", "The thread was deleted. Only what it cost is still known: %d credits. To ask again, open a new thread.", t.Ledger.Spent).with("spent", t.Ledger.Spent)
 		case t.Exists():
 			read(t)
 			err = nil
@@ -267,7 +267,7 @@ func (s *Server) patchThread(ctx context.Context, in *struct {
 		limit := -1 // takes it away
 		if a.Value != nil {
 			if limit = *a.Value; limit < 0 {
-				return nil, problem(http.StatusUnprocessableEntity, "invalid-answer-budget", "The answer budget is %d; it must not be negative (null takes the limit away).", limit)
+				return nil, problem(http.StatusUnprocessableEntity, "invalid-answer-budget", "The answer budget is %d; it must not be negative (null takes the limit away). Nothing was changed.", limit)
 			}
 		}
 		changes.AnswerBudget = &limit

@@ -160,7 +160,7 @@ func parseTrailID(s string) (trailID, error) {
 	n, err1 := strconv.Atoi(attempt)
 	q, err2 := strconv.ParseUint(seq, 10, 63)
 	if err1 != nil || err2 != nil || n < 0 {
-		return trailID{}, problem(http.StatusUnprocessableEntity, "invalid-event-id", "Last-Event-ID is %q; it must be the id of an event of this trail.", s)
+		return trailID{}, problem(http.StatusUnprocessableEntity, "invalid-event-id", "Last-Event-ID is %q; it must be the id of an event of this trail. Leave it out to begin at the first.", s)
 	}
 	return trailID{n, q}, nil
 }

@@ -15,6 +15,7 @@ type Thread struct {
 	Tags           []string        `json:"tags"`
 	Status         string          `json:"status" enum:"new,running,paused,idle,complete"`
 	Reason         event.Reason    `json:"reason"`
+	StartRefused   *event.Reason   `json:"start_refused" doc:"Why Start would be refused now, given a key; null when it goes on"`
 	Archived       bool            `json:"archived"`
 	Settings       ThreadSettings  `json:"settings"`
 	Replay         *bool           `json:"replay" doc:"Whether its runs play recorded streams; null before the first run decides it for ever"`
@@ -68,7 +69,7 @@ type KnowledgeError struct {
 func threadView(t *notebook.Thread) Thread {
 	status, reason := t.Status()
 	v := Thread{
-		ID: t.ID, Question: t.Question, Title: t.Title, Tags: some(t.Tags), Status: status, Reason: reason, Archived: t.Archived,
+		ID: t.ID, Question: t.Question, Title: t.Title, Tags: some(t.Tags), Status: status, Reason: reason, StartRefused: t.StartRefused(), Archived: t.Archived,
 		Settings: ThreadSettings{
 			Provider: t.Settings.Provider, Mode: t.Settings.Mode, Depth: t.Settings.Depth, Batch: t.Settings.Batch,
 			Auto: t.Settings.Auto, Engine: t.Settings.Engine, AnswerBudget: copied(t.Settings.AnswerBudget),

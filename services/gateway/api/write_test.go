@@ -14,6 +14,7 @@ import (
 	_ "github.com/mattn/go-sqlite3"
 	"github.com/stretchr/testify/require"
 
+	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/services/gateway/api"
 	"github.com/factstream/factstream/services/gateway/gatewaytest"
 	"github.com/factstream/factstream/shared/config"
@@ -324,6 +325,71 @@ func TestStartPauseAndCancel(t *testing.T) {
 		var list api.List[api.Thread]
 		g.do("GET", "/api/v1/threads"+query, nil).is(200, &list)
 		require.Len(t, list.Items, want, query)
+	}
+}
+
+// Who would offer Start learns before whether it would go on, and why not.
+func TestAThreadSaysWhetherStartWouldGoOn(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	thread := g.create("Why?")
+	at := "/api/v1/threads/" + thread.ID
+	refused := func() *event.Reason {
+		t.Helper()
+		var now api.Thread
+		g.do("GET", at, nil).is(200, &now)
+		return now.StartRefused
+	}
+	require.Nil(t, thread.StartRefused)
+	g.do("PATCH", at, `{"budget":200}`).is(200, &thread)
+	require.Equal(t, "budget", thread.StartRefused.Code)
+	require.Contains(t, thread.StartRefused.Text, "Raise the budget")
+	g.do("PATCH", at, `{"budget":2000}`).is(200, nil)
+	run := g.run(thread.ID)
+	require.Nil(t, refused(), "while a run is under way it is started alone")
+	g.complete(thread.ID, run.ID)
+	require.Nil(t, refused())
+	var questions api.List[api.Question]
+	g.do("GET", at+"/questions", nil).is(200, &questions)
+	for _, q := range questions.Items {
+		if q.Status == "pending" {
+			g.do("DELETE", "/api/v1/questions/"+q.ID, nil).is(200, nil)
+		}
+	}
+	g.do("GET", at, nil).is(200, &thread)
+	require.Equal(t, []string{"idle", "auto_off", "no_questions"}, []string{thread.Status, thread.Reason.Code, thread.StartRefused.Code})
+	require.Contains(t, thread.StartRefused.Text, "Put a question of your own")
+	g.do("POST", at+"/start", nil).refused(409, "nothing-to-do")
+	g.do("POST", at+"/questions", `{"text":"And this?"}`).is(201, nil)
+	require.Nil(t, refused())
+	g.do("PATCH", at, `{"archived":true}`).is(200, nil)
+	require.Equal(t, "archived", refused().Code)
+	g.do("POST", at+"/start", nil).refused(409, "thread-archived")
+}
+
+// Who calls finds what came of a call by the trace that it named, whatever else it sent.
+func TestEventsCarryTheTraceOfTheRequestThatLedToThem(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	const trace = "0af7651916cd43dd8448eb211c80319c"
+	traceOf := func(change ...func(*http.Request)) string {
+		t.Helper()
+		var thread api.Thread
+		g.do("POST", "/api/v1/threads", `{"question":"Why?"}`, change...).is(201, &thread)
+		stream, err := g.service.JS.Stream(t.Context(), topology.Notebook)
+		require.NoError(t, err)
+		message, err := stream.GetLastMsgForSubject(t.Context(), topology.ThreadFilter(thread.ID))
+		require.NoError(t, err)
+		require.Empty(t, message.Header.Get("tracestate"), "it is the caller's own, and any length")
+		_, rest, _ := strings.Cut(message.Header.Get("traceparent"), "-")
+		id, _, _ := strings.Cut(rest, "-")
+		require.Regexp(t, "^[0-9a-f]{32}$", id)
+		return id
+	}
+	require.Equal(t, trace, traceOf(header("traceparent", "00-"+trace+"-b7ad6b7169203331-01"), header("tracestate", "a=b")))
+	require.NotEqual(t, traceOf(), traceOf(), "without one each request has its own")
+	for _, nonsense := range []string{"nonsense", "00-" + strings.Repeat("0", 32) + "-b7ad6b7169203331-01", "00-" + trace} {
+		require.NotEqual(t, trace, traceOf(header("traceparent", nonsense)))
 	}
 }
 

@@ -177,6 +177,40 @@ func TestThePagePromisesNoFollowUpsAtDepthZero(t *testing.T) {
 	require.Regexp(t, `depth === 0 \? "[^"]*no follow-ups`, scripts(t)["app.js"])
 }
 
+// Start was offered where it was refused, and left autopilot set on that had never begun.
+func TestThePageOffersAutopilotOnlyWhereItGoesOnAndLeavesNothingHalfDone(t *testing.T) {
+	t.Parallel()
+	script := scripts(t)["app.js"]
+	require.Regexp(t, `const refused = startRefused\(thread, settings\);`, script)
+	require.Regexp(t, `!piloted && !refused && actionButton\("start"`, script)
+	require.Regexp(t, `if \(thread\.start_refused\) return thread\.start_refused\.text;`, script)
+	require.Len(t, regexp.MustCompile(`"/start"`).FindAllString(script, -1), 1, "by startAutopilot alone")
+	require.Regexp(t, `try \{ await ask\(at \+ "/start", "POST"\); \} catch \(e\) \{\s*if \(!on && e\.status === 409\) await ask\(at, "PATCH", \{ auto: false \}\);\s*throw e;`, script)
+	require.NotContains(t, script, "Pause lets the call under way", "there may be none")
+}
+
+// The contents and the parts are made of one list, and a link of the contents is the id of a heading: a browser follows it by itself.
+func TestTheContentsOfAThreadLeadToEveryPart(t *testing.T) {
+	t.Parallel()
+	script := scripts(t)["app.js"]
+	require.Regexp(t, `parts\.map\(p => entry\(p\.name, p\.label, p\.n\)\)`, script)
+	require.Regexp(t, `href: "#/threads/" \+ id \+ "/parts/" \+ name`, script)
+	require.Contains(t, script, `part("/threads/" + id, p.name, p.title, p.shown)`)
+	require.Contains(t, script, `const heading = at + "/parts/" + name;`)
+	require.Contains(t, script, `el("h2", { id: heading, tabindex: -1 }`)
+	require.Contains(t, script, `el("h1", { id: "/threads/" + id + "/parts/question", tabindex: -1`)
+	require.Len(t, regexp.MustCompile(`\bpart\("`).FindAllString(script, -1), 2, "a thread's by the list, and one of the page of messages")
+	_, list, found := strings.Cut(script, "function threadParts(")
+	require.True(t, found)
+	list, _, _ = strings.Cut(list, "\n}\n")
+	require.Len(t, regexp.MustCompile(`\{ name: "[a-z]+", label: "[^"]+"|\{ name: "brief", label: brief \?`).FindAllString(list, -1), 10)
+	style, err := os.ReadFile("assets/style.css")
+	require.NoError(t, err)
+	width := regexp.MustCompile(`matchMedia\("\(min-width: (\d+rem)\)"\)`).FindStringSubmatch(script)
+	require.NotNil(t, width)
+	require.Contains(t, string(style), "@media (min-width: "+width[1]+")", "the contents are open where they stand beside the page")
+}
+
 // A file that is not among those that are served would leave the page blank.
 func TestEveryScriptIsServed(t *testing.T) {
 	t.Parallel()

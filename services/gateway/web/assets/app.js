@@ -4,6 +4,7 @@ import { copy, el, fill, inert, setText, tick, weblink, when } from "./dom.js";
 
 const main = document.getElementById("main");
 const lookAgain = 2000;   // ms between two looks at a thread whose stages are worked on
+const wide = matchMedia("(min-width: 79rem)"); // there is room for the contents beside the page; as in style.css
 const looksIdle = 15000;  // ms between two looks at the state of the system
 
 let view = 0;             // counts views, so that a late answer does not write into the next one
@@ -21,7 +22,7 @@ let dealt = "";           // what became of the one that a person has just dealt
 // show shows what the address names; anew when it is the same view again.
 async function show(anew) {
   const mine = ++view;
-  const [, kind, id, , fact] = location.hash.split("/");
+  const [, kind, id, , place] = location.hash.split("/");
   const thread = kind === "threads" && /^[a-z0-9_-]+$/.test(id || "") ? id : null;
   clearTimeout(looking);
   if (!anew) {
@@ -39,7 +40,7 @@ async function show(anew) {
     document.title = inert(title) + " · Factstream";
     fill(main, content);
     if (!anew) { main.focus({ preventScroll: true }); scrollTo(0, 0); }
-    if (!anew && fact) toFact(fact);
+    if (!anew && place) toPlace();
     if (toldAway) tell("");
     if (away) { away = false; showState(); }
   } catch (e) {
@@ -243,7 +244,7 @@ async function troubleView() {
       el("p", { class: "soft" }, "Everything else goes on. Each of these waits for you: put back what it stood for, or pass it."),
     letters.items.length > 0 && el("ul", { class: "list" }, letters.items.map(letterItem)),
     letters.more && el("p", { class: "soft" }, "The others are in the API: /api/v1/dead."),
-    events.length > 0 && part("events", "Events that could not be applied", el("ul", { class: "list" }, events.map(eventItem))),
+    events.length > 0 && part("/trouble", "events", "Events that could not be applied", el("ul", { class: "list" }, events.map(eventItem))),
     r.bad_count > r.bad_events.length && el("p", { class: "soft" }, "The first " + r.bad_events.length + " of " + r.bad_count + " events are looked at here."),
   ]];
 }
@@ -300,53 +301,96 @@ async function threadView(id) {
   const ref = f => numbers.has(f) && el("a", { href: "#/threads/" + id + "/facts/" + f, "aria-label": "fact " + numbers.get(f) }, "[" + numbers.get(f) + "]");
   watchRuns(open);
   say((statusWords[thread.status] || thread.status) + ": " + thread.reason.text);
+  const asked = runs.items.length > 0;
+  const parts = threadParts({ thread, open, ended, facts, sources, questions, contradictions, brief, coverage, asked, ref, numbers, token: settings.token_required }).filter(p => p.shown);
+  const section = p => part("/threads/" + id, p.name, p.title, p.shown);
   return [(statusWords[thread.status] || thread.status) + ": " + thread.title, [
     el("p", {}, el("a", { href: "#/" }, "All threads")),
-    el("h1", { dir: "auto" }, thread.title),
+    contents(id, parts),
+    el("h1", { id: "/threads/" + id + "/parts/question", tabindex: -1, dir: "auto" }, thread.title),
     thread.title !== thread.question && el("p", { class: "asked", dir: "auto" }, thread.question),
     thread.tags.length > 0 && tags(thread.tags),
     statusLine(thread),
     thread.knowledge_error && el("p", { class: "error" }, "The stage " + thread.knowledge_error.stage + " failed ", when(thread.knowledge_error.since), ": ",
-      text(thread.knowledge_error.reason), " The report is kept; retry the stage under Runs."),
+      text(thread.knowledge_error.reason), (thread.knowledge_error.stage === "distill" ? " The report" : " What was found") + " is kept; retry the stage under the ended runs."),
     thread.replay && el("p", { class: "note" }, "Replay: the runs of this thread play a recording, whatever is asked. Credits are counted, but nothing is bought."),
-    open.length > 0 && part("now", open.length === 1 ? "Under way" : "Under way: " + count(open.length, "run"), el("ul", { class: "list" }, open.map(openRun))),
+    parts.filter(p => p.name === "now").map(section),
     figures(["Facts", thread.counts.facts], ["Sources", thread.counts.sources], ["Contradictions", thread.counts.contradictions], ["Budget", credits(thread.ledger.budget)],
       ["Spent", thread.ledger.spent], ["Reserved", thread.ledger.reserved], ["Left", thread.ledger.budget - thread.ledger.spent - thread.ledger.reserved]),
-    threadActions(thread, runs.items.length > 0),
-    runs.items.length > 0 && followUp(thread),
-    runs.items.length > 0 && part("brief", "Brief", briefPart(brief, contradictions.items, ref)),
-    contradictions.items.length > 0 && part("contradictions", "Disputed: " + count(contradictions.items.length, "contradiction"),
-      el("ul", { class: "list" }, contradictions.items.map(c => contradictionItem(c, ref)))),
-    runs.items.length > 0 && part("facts", count(facts.items.length, "fact"), facts.items.length === 0 ? el("p", { class: "soft" }, "Facts appear when a report has been read.") :
-      el("ol", { class: "list" }, facts.items.map(f => factItem(f, numbers.get(f.id), ref))), facts.more && el("p", { class: "soft" }, "The others are in the API.")),
-    sources.items.length > 0 && part("sources", count(sources.items.length, "source"), el("ul", { class: "list" }, sources.items.map(sourceItem))),
-    part("questions", count(questions.items.length, "question"), el("ul", { class: "list" }, questions.items.map(questionItem))),
-    coverage && part("coverage", "Topics", el("ul", {}, coverage.topics.map(t => el("li", {}, text(t.name), ": " + count(t.facts, "fact"),
-      t.thin && el("span", { class: "warn" }, " (thin)"))))),
-    ended.length > 0 && part("runs", count(ended.length, "ended run"), el("ul", { class: "list" }, ended.map(endedRun))),
-    threadSettings(thread),
-    terminal(thread, settings.token_required),
+    threadActions(thread, asked, settings),
+    asked && followUp(thread),
+    parts.filter(p => p.name !== "now").map(section),
   ]];
 }
 
-function part(id, title, ...children) {
-  return el("section", { id: "part-" + id, "aria-labelledby": "title-" + id }, el("h2", { id: "title-" + id }, title), ...children);
+// threadParts are the parts of a thread's page in their order: what each shows, if anything, with its title, and how the contents name and count it.
+function threadParts({ thread, open, ended, facts, sources, questions, contradictions, brief, coverage, asked, ref, numbers, token }) {
+  const some = list => list.items.length > 0;
+  return [
+    { name: "now", label: "Under way", n: open.length, title: open.length === 1 ? "Under way" : "Under way: " + count(open.length, "run"),
+      shown: open.length > 0 && el("ul", { class: "list" }, open.map(openRun)) },
+    { name: "brief", label: brief ? "Findings" : "Brief", n: brief && brief.findings.length, title: "Brief", shown: asked && briefPart(brief, contradictions.items, ref) },
+    { name: "contradictions", label: "Disputed", n: contradictions.items.length, title: "Disputed: " + count(contradictions.items.length, "contradiction"),
+      shown: some(contradictions) && el("ul", { class: "list" }, contradictions.items.map(c => contradictionItem(c, ref))) },
+    { name: "facts", label: "Facts", n: facts.items.length, title: count(facts.items.length, "fact"), shown: asked && (!some(facts) ? el("p", { class: "soft" }, "Facts appear when a report has been read.") :
+      [el("ol", { class: "list" }, facts.items.map(f => factItem(f, numbers.get(f.id), ref))), facts.more && el("p", { class: "soft" }, "The others are in the API.")]) },
+    { name: "sources", label: "Sources", n: sources.items.length, title: count(sources.items.length, "source"),
+      shown: some(sources) && el("ul", { class: "list" }, sources.items.map(sourceItem)) },
+    { name: "questions", label: "Questions", n: questions.items.length, title: count(questions.items.length, "question"), shown: el("ul", { class: "list" }, questions.items.map(questionItem)) },
+    { name: "coverage", label: "Topics", n: coverage && coverage.topics.length, title: "Topics", shown: coverage && el("ul", {}, coverage.topics.map(t => el("li", {}, text(t.name), ": " + count(t.facts, "fact"),
+      t.thin && el("span", { class: "warn" }, " (thin)")))) },
+    { name: "runs", label: "Ended runs", n: ended.length, title: count(ended.length, "ended run"), shown: ended.length > 0 && el("ul", { class: "list" }, ended.map(endedRun)) },
+    { name: "settings", label: "Settings", title: "Settings of this thread", shown: threadSettings(thread) },
+    { name: "terminal", label: "Terminal", title: "Go on from a terminal", shown: terminal(thread, token) },
+  ];
 }
 
-function threadActions(thread, asked) {
+// contents lead to the parts of a thread's page. A part's address is the thread's with the part behind it, and its heading has that as its id: so the
+// browser goes there by itself, and the address of a part can be kept.
+function contents(id, parts) {
+  const entry = (name, label, n) => el("li", {}, el("a", { href: "#/threads/" + id + "/parts/" + name }, label), Number.isFinite(n) && [" ", el("span", {}, n)]);
+  return el("nav", { id: "contents", "aria-label": "On this page" }, el("details", { open: wide.matches }, el("summary", {}, "On this page"),
+    el("ol", {}, entry("question", "Question"), parts.map(p => entry(p.name, p.label, p.n)))));
+}
+
+function part(at, name, title, ...children) {
+  const heading = at + "/parts/" + name;
+  return el("section", { id: "part-" + name, "aria-labelledby": heading }, el("h2", { id: heading, tabindex: -1 }, title), ...children);
+}
+
+function threadActions(thread, asked, settings) {
   const at = api + "/threads/" + thread.id;
   const piloted = thread.status === "running" && thread.reason.code === "cycle";
   const left = thread.ledger.budget - thread.ledger.spent - thread.ledger.reserved;
+  const refused = startRefused(thread, settings);
   return el("div", { id: "actions" }, el("div", { class: "actions" },
     actionButton("ask-once", (asked ? "Ask again" : "Ask now") + " (" + credits(costs[thread.settings.mode] || 0) + ")",
       async () => { await ask(at + "/runs", "POST", {}); await show(true); }, asked ? "quiet" : "main"),
-    !piloted && actionButton("start", "Start autopilot", async () => {
-      if (!thread.settings.auto) await ask(at, "PATCH", { auto: true });
-      try { await ask(at + "/start", "POST"); } finally { await show(true); }
-    }),
+    !piloted && !refused && actionButton("start", "Start autopilot", async () => { try { await startAutopilot(at, thread.settings.auto); } finally { await show(true); } }),
     thread.status === "running" && actionButton("pause", "Pause", async () => { await ask(at + "/pause", "POST"); await show(true); })),
-    !piloted && el("p", { class: "soft" }, pilotWords(thread, left)),
-    thread.status === "running" && el("p", { class: "soft" }, "Pause lets the call under way finish and keeps what it brings."));
+    !piloted && el("p", { class: "soft" }, refused ? pilotWaits(thread, refused) : pilotWords(thread, left)),
+    thread.status === "running" && el("p", { class: "soft" }, "Pause lets a call that is under way finish and keeps what it brings."));
+}
+
+// startRefused says why autopilot would not go on, or nothing when it would. The API takes a key for given.
+function startRefused(thread, settings) {
+  if (thread.start_refused) return thread.start_refused.text;
+  const keyless = thread.replay === false && thread.settings.provider === "tabstack" && !settings.tabstack_key_set;
+  return keyless && "There is no key for " + thread.settings.provider + ": save one in the settings.";
+}
+
+// startAutopilot sets autopilot on and starts it: both or, where Start is refused after all, neither.
+async function startAutopilot(at, on) {
+  if (!on) await ask(at, "PATCH", { auto: true });
+  try { await ask(at + "/start", "POST"); } catch (e) {
+    if (!on && e.status === 409) await ask(at, "PATCH", { auto: false });
+    throw e;
+  }
+}
+
+// pilotWaits says what has to be done before autopilot can be started, if the status does not say it already.
+function pilotWaits(thread, refused) {
+  return thread.reason.text.includes(refused) ? "Autopilot can be started after that." : "Autopilot cannot be started now. " + refused;
 }
 
 // pilotWords say how far autopilot would go. A budget may be below what was spent: then nothing is left, however it is counted.
@@ -482,8 +526,10 @@ function factItem(f, number, ref) {
 
 function site(url) { try { return new URL(url).hostname.replace(/^www\./, ""); } catch { return url; } }
 
-function toFact(id) {
-  const e = document.getElementById("fact-" + id);
+// toPlace goes to the fact or the part that the address names.
+function toPlace() {
+  const [, , , kind, id] = location.hash.split("/");
+  const e = document.getElementById(kind === "facts" ? "fact-" + id : location.hash.slice(1));
   if (!e) return;
   e.scrollIntoView();
   e.focus({ preventScroll: true });
@@ -519,7 +565,7 @@ function questionItem(q) {
 function threadSettings(thread) {
   const at = api + "/threads/" + thread.id;
   const save = el("button", { id: "save-thread", type: "submit" }, "Save");
-  return el("section", { id: "part-settings" }, el("details", {}, el("summary", {}, el("h2", {}, "Settings of this thread")),
+  return el("details", {}, el("summary", {}, "Title, budget, depth, autopilot, archive, delete"),
     form({ id: "thread-settings", class: "card" }, save, async () => {
       await ask(at, "PATCH", changed({
         title: thread.title, tags: thread.tags, budget: thread.ledger.budget, depth: thread.settings.depth, mode: thread.settings.mode, auto: thread.settings.auto,
@@ -544,7 +590,7 @@ function threadSettings(thread) {
         await ask(at, "DELETE");
         done("The thread is deleted.");
         location.hash = "#/";
-      }, "danger"))));
+      }, "danger")));
 }
 
 function terminal(thread, token) {
@@ -556,7 +602,7 @@ function terminal(thread, token) {
     ["Brief", "curl -s" + key + " " + at + "/threads/" + thread.id + "/brief"],
     ["Everything as it happens", "curl -sN" + key + " '" + at + "/events?thread=" + thread.id + "'"],
   ];
-  return part("terminal", "Go on from a terminal", el("dl", { class: "lines" }, lines.map(([name, line], i) => {
+  return el("dl", { class: "lines" }, lines.map(([name, line], i) => {
     const code = el("code", { id: "line-" + i }, line);
     const button = el("button", { id: "copy-" + i, type: "button", class: "quiet", "aria-label": "Copy: " + name }, "Copy");
     button.addEventListener("click", act(button, async () => {
@@ -566,7 +612,7 @@ function terminal(thread, token) {
       setTimeout(() => setText(button, "Copy"), 2000);
     }));
     return el("div", {}, el("dt", {}, name), el("dd", {}, el("pre", {}, code), button));
-  })));
+  }));
 }
 
 // ---- settings ----
@@ -618,18 +664,23 @@ async function settingsView() {
 document.getElementById("skip").addEventListener("click", event => { event.preventDefault(); main.focus(); main.scrollIntoView(); });
 document.getElementById("problem-close").addEventListener("click", () => tell(""));
 
-// A fact of the thread that is shown is gone to; anything else is another view.
+// A fact or a part of the thread that is shown is gone to, and back from; anything else is another view.
 let shown = location.hash;
 addEventListener("hashchange", () => {
   const [was, is] = [shown, location.hash].map(h => h.split("/").slice(0, 3).join("/"));
-  const fact = location.hash.split("/")[4];
   shown = location.hash;
-  if (was === is && fact) toFact(fact); else show(false);
+  if (was === is) toPlace(); else show(false);
 });
 
-main.addEventListener("click", event => { // the same fact once more
+main.addEventListener("click", event => { // the same place once more
   const link = event.target.closest("a[href^='#/']");
-  if (link && link.hash === location.hash) toFact(location.hash.split("/")[4]);
+  if (link && link.hash === location.hash) toPlace();
+});
+
+// Beside the page the contents are open, above it they are folded.
+wide.addEventListener("change", () => {
+  const e = document.querySelector("#contents details");
+  if (e) e.open = wide.matches;
 });
 
 // A browser keeps six connections to a server, over all tabs: those that nobody looks at hold none, and look now and then.
