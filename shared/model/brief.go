@@ -14,17 +14,19 @@ type BriefTask struct {
 	Question string         `json:"question"`
 	Facts    []BriefFact    `json:"facts"`              // numbered, each number once; the most important first
 	Disputes []BriefDispute `json:"disputes,omitempty"` // open contradictions between them
+	Related  [][2]int       `json:"related,omitempty"`  // numbers of two facts that tell of the same thing, one with another detail
 	Previous string         `json:"previous,omitempty"` // plain text of the last brief
 }
 
 // BriefFact is a fact to cite.
 type BriefFact struct {
-	N           int    `json:"n"`
-	Ref         string `json:"ref"` // the server's id; the model never sees it
-	Statement   string `json:"statement"`
-	Disputed    bool   `json:"disputed,omitempty"` // side of an open contradiction, listed under Disputes or not
-	Date        string `json:"date,omitempty"`     // day of publication, or else of retrieval
-	SourceTitle string `json:"source_title,omitempty"`
+	N           int      `json:"n"`
+	Ref         string   `json:"ref"` // the server's id; the model never sees it
+	Statement   string   `json:"statement"`
+	Disputed    bool     `json:"disputed,omitempty"` // side of an open contradiction, listed under Disputes or not
+	Date        string   `json:"date,omitempty"`     // day of publication, or else of retrieval
+	SourceTitle string   `json:"source_title,omitempty"`
+	Tags        []string `json:"tags,omitempty"` // among them the headings that it stood under
 }
 
 // BriefDispute is an open contradiction.

@@ -16,11 +16,13 @@ type DistillTask struct {
 	MaxFacts  int        `json:"max_facts"` // at least 1
 }
 
-// Numbered is one sentence of a report.
+// Numbered is one sentence of a report. The text of a heading begins with as many "#" as it has levels, that of the first sentence of an
+// item of a list with as many "- " as it stands in items.
 type Numbered struct {
 	N       int    `json:"n"`
 	Text    string `json:"text"`
 	Markers []int  `json:"markers,omitempty"` // citation numbers in it
+	Depth   int    `json:"depth,omitempty"`   // how many items of lists it stands in; 0 outside lists
 }
 
 // Page is a cited page as the provider described it. All of it is outside text.

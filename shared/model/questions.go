@@ -17,7 +17,18 @@ type QuestionsTask struct {
 	Contradictions []StatementPair `json:"contradictions,omitempty"` // open ones
 	ThinTopics     []string        `json:"thin_topics,omitempty"`    // names of topics with fewer than 3 facts
 	Asked          []string        `json:"asked,omitempty"`          // every question of the thread so far; the newest matter most and stand last
+	Known          []KnownFact     `json:"known,omitempty"`          // facts of the thread, oldest first: for an engine that does not read the brief
 	Max            int             `json:"max"`                      // at least 1
+}
+
+// KnownFact is a fact that counts, with what may make it worth another question.
+type KnownFact struct {
+	Statement string   `json:"statement"`
+	Tags      []string `json:"tags,omitempty"` // among them the headings that it stood under
+	Retrieved string   `json:"retrieved"`      // day, as 2026-03-01
+	Published string   `json:"published,omitempty"`
+	Pages     int      `json:"pages"` // that support it
+	Disputed  bool     `json:"disputed,omitempty"`
 }
 
 // StatementPair is two statements that contradict each other.
@@ -53,6 +64,7 @@ const (
 	MaxPlanContradictions = 10
 	MaxPlanTopics         = 15
 	MaxPlanAsked          = 60
+	MaxPlanKnown          = 300 // shown to no prompt
 
 	maxPlanned   = 500 // characters of a planned question
 	maxPlanFact  = 300
@@ -92,6 +104,7 @@ func (t QuestionsTask) fit() QuestionsTask {
 	t.Gaps = each(first(t.Gaps, MaxPlanGaps), maxPlanGap)
 	t.ThinTopics = each(first(t.ThinTopics, MaxPlanTopics), maxPlanTopic)
 	t.Asked = each(last(t.Asked, MaxPlanAsked), maxPlanAsked)
+	t.Known = last(t.Known, MaxPlanKnown)
 	pairs := first(t.Contradictions, MaxPlanContradictions)
 	t.Contradictions = make([]StatementPair, len(pairs))
 	for i, pair := range pairs {

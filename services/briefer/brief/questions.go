@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/factstream/factstream/shared/engine"
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/model"
+	"github.com/factstream/factstream/shared/model/extractive"
 	"github.com/factstream/factstream/shared/notebook"
 	"github.com/factstream/factstream/shared/vector"
 )
@@ -30,10 +32,12 @@ const (
 
 // plan proposes what to ask next.
 func (b *Briefer) plan(ctx context.Context, c closing, m *engine.Engine) (notebook.Command, error) {
-	var s situation
-	if err := b.read(c, func(t *notebook.Thread, cycle *notebook.Cycle) { s = situationOf(t, cycle) }); err != nil {
+	var state *notebook.Thread // a copy: topics are found by reading facts word by word, which must not hold up the tail
+	var cycle *notebook.Cycle
+	if err := b.read(c, func(t *notebook.Thread, _ *notebook.Cycle) { state = t.Clone(); cycle = state.CycleOf(c.cycle) }); err != nil {
 		return nil, err
 	}
+	s := situationOf(state, cycle)
 	var err error
 	if s.task.Gaps, err = b.gaps(ctx, c.thread, s.leftGaps); err != nil {
 		return nil, err
@@ -134,6 +138,9 @@ func situationOf(t *notebook.Thread, cycle *notebook.Cycle) situation {
 		Root: t.Question, PreviousBrief: previousBrief(t), Max: notebook.MaxQuestions + spares,
 		Contradictions: contradictionsFor(t, cycle), ThinTopics: thinTopics(t),
 	}}
+	if t.Settings.Engine == model.EngineExtractive {
+		s.task.Known = knownFacts(t)
+	}
 	for _, id := range cycle.Runs {
 		r := t.Runs[id]
 		if r.Completed == nil {
@@ -176,20 +183,45 @@ func contradictionsFor(t *notebook.Thread, cycle *notebook.Cycle) []model.Statem
 	return append(found, others...)
 }
 
-// thinTopics names the topics of the last map that have few facts that count, and at least one.
+// knownFacts are the facts that count, the oldest first.
+func knownFacts(t *notebook.Thread) []model.KnownFact {
+	disputed := map[string]bool{}
+	for _, p := range t.Contradictions() {
+		disputed[p.Elder], disputed[p.Newer] = true, true
+	}
+	pages := pagesOf(t)
+	var known []model.KnownFact
+	for _, id := range t.FactIDs {
+		f := t.Facts[id]
+		if !f.Active() {
+			continue
+		}
+		k := model.KnownFact{Statement: f.Statement, Tags: slices.Clone(f.Tags), Retrieved: f.At.UTC().Format(time.DateOnly), Pages: len(pages[id]), Disputed: disputed[id]}
+		if f.Source != nil && f.Source.PublishedAt != nil {
+			k.Published = f.Source.PublishedAt.UTC().Format(time.DateOnly)
+		}
+		known = append(known, k)
+	}
+	return known
+}
+
+// thinTopics names the topics that have few facts that count, and at least one. Questions are planned before the map is brought up to date, so
+// the facts that are not on the last one are put to topics by the rules: a topic that they fill is not thin. A language model names its topics
+// itself; of those that the rules would make, it is told none. Who is told of is no topic, whatever map has the name.
 func thinTopics(t *notebook.Thread) []string {
-	if t.Coverage == nil {
-		return nil
+	chart := chartOf(t)
+	for part := range slices.Chunk(chart.unassigned, model.MaxCoverageFacts) {
+		task := chart.task(part)
+		assigned, _ := task.Check(extractive.Cover(task))
+		if t.Settings.Engine != model.EngineExtractive {
+			assigned = slices.DeleteFunc(assigned, func(a model.Assignment) bool { return a.Topic == "" })
+		}
+		chart.assign(assigned)
 	}
 	var thin []string
-	for _, topic := range t.Coverage.Topics {
-		n := 0
-		for _, id := range topic.Facts {
-			if f := t.Facts[id]; f != nil && f.Active() {
-				n++
-			}
-		}
-		if n > 0 && n < thinBelow {
+	for _, topic := range chart.topics() {
+		person := slices.ContainsFunc(topic.Facts, func(id string) bool { return extractive.NamesPerson(topic.Name, t.Facts[id].Statement) })
+		if len(topic.Facts) < thinBelow && !person {
 			thin = append(thin, topic.Name)
 		}
 	}

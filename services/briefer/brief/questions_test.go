@@ -45,6 +45,49 @@ func TestAPlanIsMadeFromWhatTheCycleFoundAndTheThreadKnows(t *testing.T) {
 	}, s.task)
 }
 
+func TestATopicThatTheLastRunFilledIsNotThin(t *testing.T) {
+	t.Parallel()
+	fill := []event.Fact{fact("The harbour cost 12 million euros.", "harbour"), fact("The harbour has 40 cranes.", "harbour"), fact("The harbour opened in 2019.", "harbour")}
+	led := fact("The trial was led by Rhea Dunn in 2019.", "rhea dunn")
+	lonely := fact("Owls nest in the roofs of Moss.", "owls in roofs")
+	for name, c := range map[string]struct {
+		engine string
+		want   []string
+	}{
+		"by the rules, new topics too":               {model.EngineExtractive, []string{"owls in roofs"}},
+		"with a language model, those that exist":    {model.EngineOllama, nil},
+		"with one that is not chosen, those as well": {"", nil},
+	} {
+		th := state(fill[0], led, fill[1], fill[2], lonely)
+		th.Settings.Engine = c.engine
+		th.Coverage = &notebook.Coverage{CoverageMapped: event.CoverageMapped{Topics: []event.Topic{
+			{ID: "a", Name: "harbour", Facts: []string{fill[0].ID}}, {ID: "b", Name: "Rhea Dunn", Facts: []string{led.ID}},
+		}}}
+		require.Equal(t, c.want, thinTopics(th), name)
+		th.Facts[fill[1].ID].Dismissed, th.Facts[fill[2].ID].Dismissed = true, true
+		require.Contains(t, thinTopics(th), "harbour", name)
+		require.NotContains(t, thinTopics(th), "Rhea Dunn", "who is told of is no topic")
+	}
+}
+
+func TestTheRulesAreToldWhatTheThreadKnows(t *testing.T) {
+	t.Parallel()
+	gone := fact("A dismissed statement.")
+	th := state(rises, falls, costs, gone)
+	th.Facts[gone.ID].Dismissed = true
+	th.Facts[costs.ID].Source.PublishedAt = pointer(day("2025-02-03"))
+	th.Facts[costs.ID].Support = append(th.Facts[costs.ID].Support, notebook.Support{Run: "run2", Source: rises.Source})
+	disputing(th, rises, falls)
+	cycle := &notebook.Cycle{ID: 1}
+	require.Empty(t, situationOf(th, cycle).task.Known, "a language model reads the brief")
+	th.Settings.Engine = model.EngineExtractive
+	require.Equal(t, []model.KnownFact{
+		{Statement: rises.Statement, Tags: rises.Tags, Retrieved: "2026-03-01", Pages: 1, Disputed: true},
+		{Statement: falls.Statement, Tags: falls.Tags, Retrieved: "2026-03-01", Pages: 1, Disputed: true},
+		{Statement: costs.Statement, Tags: costs.Tags, Retrieved: "2026-03-01", Published: "2025-02-03", Pages: 2},
+	}, situationOf(th, cycle).task.Known)
+}
+
 func TestProposalsNotAlikeToAnything(t *testing.T) {
 	t.Parallel()
 	x, y, nearX := []float32{1, 0}, []float32{0, 1}, []float32{0.93, 0.3675595}

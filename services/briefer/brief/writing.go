@@ -114,6 +114,11 @@ func materialOf(t *notebook.Thread) material {
 		number(id)
 	}
 	w.leftOut = len(settled) - room
+	for _, p := range t.Related() {
+		if a, b := numbers[p.Elder], numbers[p.Newer]; a > 0 && b > 0 {
+			w.task.Related = append(w.task.Related, [2]int{a, b})
+		}
+	}
 	return w
 }
 
@@ -200,7 +205,7 @@ func pagesOf(t *notebook.Thread) map[string]map[string]bool {
 }
 
 func briefFact(f *notebook.Fact, n int, disputed bool) model.BriefFact {
-	out := model.BriefFact{N: n, Ref: f.ID, Statement: f.Statement, Disputed: disputed, Date: f.At.UTC().Format(time.DateOnly)}
+	out := model.BriefFact{N: n, Ref: f.ID, Statement: f.Statement, Tags: slices.Clone(f.Tags), Disputed: disputed, Date: f.At.UTC().Format(time.DateOnly)}
 	if f.Source != nil {
 		out.SourceTitle = f.Source.Title
 		if f.Source.PublishedAt != nil {

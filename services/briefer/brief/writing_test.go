@@ -2,6 +2,7 @@ package brief
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -163,6 +164,30 @@ func TestAFactThatSaysWhatIsInDisputeIsCountedAndNamedButNoFinding(t *testing.T)
 	written.Engine = model.EngineOllama
 	require.Empty(t, w.brief(written).Dropped)
 	require.Contains(t, w.brief(written).Markdown, "from 4 of 4 facts that")
+}
+
+func TestRelatedFactsAreOneFindingThatCitesAll(t *testing.T) {
+	t.Parallel()
+	less, owls, more := fact("The mill opened in 2019.", "mill"), fact("Owls nest in Moss."), fact("The mill in Halden opened in 2019 with 320 workers.")
+	th := state(less, owls, more)
+	pair := notebook.PairID(less.ID, more.ID)
+	th.Pairs[pair] = &notebook.Pair{Verdict: event.Verdict{
+		Pair: pair, Elder: less.ID, ElderFingerprint: less.Fingerprint, Newer: more.ID, NewerFingerprint: more.Fingerprint, Relation: event.Distinct, Related: true,
+	}, Run: "run1"}
+	th.PairIDs = append(th.PairIDs, pair)
+
+	w := materialOf(th)
+	require.Len(t, w.task.Related, 1)
+	require.ElementsMatch(t, []string{less.ID, more.ID}, []string{w.task.Facts[w.task.Related[0][0]-1].Ref, w.task.Facts[w.task.Related[0][1]-1].Ref})
+	require.Equal(t, []string{"mill"}, w.task.Facts[slices.IndexFunc(w.task.Facts, func(f model.BriefFact) bool { return f.Ref == less.ID })].Tags, "which gaps are held against")
+	written, err := model.WriteBrief(t.Context(), model.Call{Model: extractive.New(), Thread: thread, Trigger: "e1"}, w.task)
+	require.NoError(t, err)
+	brief := w.brief(written)
+	require.Equal(t, []event.CitedText{
+		{Text: more.Statement, Facts: []string{more.ID, less.ID}}, {Text: owls.Statement, Facts: []string{owls.ID}},
+	}, brief.Findings)
+	require.Contains(t, brief.Markdown, "- "+more.Statement+" [1] [2]\n")
+	require.Contains(t, brief.Markdown, "\n2. "+less.Statement+" ", "it stands among the facts")
 }
 
 func TestAQuotationEndsWithAWholeWord(t *testing.T) {

@@ -73,7 +73,7 @@ func (h *harvest) fact(f model.Fact) (fact event.Fact, cause string) {
 	print := text.Fingerprint(f.Statement)
 	return event.Fact{
 		ID: notebook.FactID(h.thread, print), Fingerprint: print, Statement: f.Statement, Confidence: f.Confidence, Tags: f.Tags,
-		Source: source, Excerpt: m.excerpt(f.Statement, numbers),
+		Source: source, Excerpt: m.excerpt(f.Statement, numbers, source),
 	}, ""
 }
 

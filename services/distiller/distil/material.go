@@ -2,6 +2,7 @@ package distil
 
 import (
 	"slices"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/factstream/factstream/shared/event"
@@ -16,6 +17,7 @@ const chunkSize = 12_000
 type material struct {
 	report     string
 	sentences  []text.Sentence // sentence n is sentences[n-1]; what is longer than a chunk is in pieces
+	places     []place         // of sentences
 	chunks     [][]model.Numbered
 	pages      []model.Page          // those that can be cited
 	sources    map[int]*event.Source // by page number
@@ -23,7 +25,8 @@ type material struct {
 	unresolved int                   // markers of sentences that name no page that can be cited
 }
 
-// read numbers the sentences and pages of a report. All sentences are in a chunk, each in one.
+// read numbers the sentences and pages of a report. All sentences are in a chunk, each in one; a chunk after the first begins, besides,
+// with what its first sentence stands under in the chunks before (see material.over).
 func read(report string, pages []event.Page) material {
 	m := material{report: report, sources: sources(pages), figures: known(figures(report))}
 	for _, p := range pages {
@@ -39,24 +42,61 @@ func read(report string, pages []event.Page) material {
 			}
 		}
 	}
+	outline := outline{report: report}
 	for _, chunk := range text.Chunks(whole, chunkSize) {
 		var numbered []model.Numbered
-		for _, s := range chunk {
-			m.sentences = append(m.sentences, s)
-			numbered = append(numbered, model.Numbered{N: len(m.sentences), Text: shown(s), Markers: s.Markers})
+		for i, s := range chunk {
+			m.sentences, m.places = append(m.sentences, s), append(m.places, outline.place(s))
+			if i == 0 {
+				numbered = m.over(len(m.sentences))
+			}
+			numbered = append(numbered, m.numbered(len(m.sentences)))
 		}
 		m.chunks = append(m.chunks, numbered)
 	}
 	return m
 }
 
-// shown is a sentence as the model reads it: headings are marked, since they say what the sentences after them are about and state
-// nothing themselves.
-func shown(s text.Sentence) string {
-	if heading(s) {
-		return "# " + s.Text
+// numbered is sentence n as the model reads it. What says what other sentences are about has the marks of Markdown: "## " before a heading of
+// the second level, "- - " where an item of a list within a list begins. (A model that is shown one line a sentence sees no indentation.)
+func (m material) numbered(n int) model.Numbered {
+	s, at := m.sentences[n-1], m.places[n-1]
+	out := model.Numbered{N: n, Text: s.Text, Markers: s.Markers, Depth: at.depth}
+	switch {
+	case at.level > 0:
+		out.Text = strings.Repeat("#", at.level) + " " + s.Text
+	case at.begins:
+		out.Text = strings.Repeat("- ", at.depth) + s.Text
 	}
-	return s.Text
+	return out
+}
+
+// over gives the sentences before n that n stands under, in their order: its headings, and the items of lists around it that cite nothing.
+// What cites something states a fact where it stands, and would state it twice.
+func (m material) over(n int) []model.Numbered {
+	var out []model.Numbered
+	first := m.places[n-1]
+	depth, level, inList := first.depth, first.level, first.depth > 1
+	for k := n - 1; k > 0; k-- {
+		at := m.places[k-1]
+		switch {
+		case at.level > 0 && (level == 0 || at.level < level) && m.sentences[k-1].Kind != text.TableHead:
+			level, inList = at.level, false
+		case inList && at.begins && at.depth < depth:
+			if depth = at.depth; len(m.sentences[k-1].Markers) > 0 {
+				continue
+			}
+		default:
+			inList = inList && at.depth > 0
+			continue
+		}
+		out = append(out, m.numbered(k))
+		if level == 1 {
+			break
+		}
+	}
+	slices.Reverse(out)
+	return out
 }
 
 func heading(s text.Sentence) bool { return s.Kind == text.Heading || s.Kind == text.TableHead }
@@ -110,8 +150,9 @@ func (m material) source(page int, numbers []int) (source *event.Source, contrad
 }
 
 // excerpt is the literal part of the report that sentences name: all of them if they follow one another, else those that follow one
-// another and share the most words with the statement.
-func (m material) excerpt(statement string, numbers []int) *event.Excerpt {
+// another, cite the fact's source (nil: none) and share the most words with the statement. What says of which thing a list tells may share
+// more words with the statement than the item that states it.
+func (m material) excerpt(statement string, numbers []int, source *event.Source) *event.Excerpt {
 	words := map[string]bool{}
 	for _, w := range text.Words(statement) {
 		words[w] = true
@@ -125,8 +166,12 @@ func (m material) excerpt(statement string, numbers []int) *event.Excerpt {
 				shared[w] = true
 			}
 		}
-		if len(shared) > most {
-			most, best = len(shared), &event.Excerpt{Start: s.Start, End: s.End, Text: m.report[s.Start:s.End]}
+		score := len(shared)
+		if source != nil && slices.ContainsFunc(s.Markers, func(n int) bool { return m.sources[n] == source }) {
+			score += len(words)
+		}
+		if score > most {
+			most, best = score, &event.Excerpt{Start: s.Start, End: s.End, Text: m.report[s.Start:s.End]}
 		}
 	}
 	return best
@@ -135,7 +180,8 @@ func (m material) excerpt(statement string, numbers []int) *event.Excerpt {
 // maxExcerpt is how many characters an excerpt may have: events hold them in full.
 const maxExcerpt = 2000
 
-// spans joins the sentences that follow one another, as long as they fit into an excerpt; a sentence that does not is in pieces.
+// spans joins the sentences that follow one another, as long as they fit into an excerpt, with the marks of all; a sentence that does not
+// fit is in pieces.
 func (m material) spans(numbers []int) []text.Sentence {
 	sorted := slices.Compact(slices.Sorted(slices.Values(numbers)))
 	var spans []text.Sentence
@@ -144,6 +190,7 @@ func (m material) spans(numbers []int) []text.Sentence {
 		s := m.sentences[n-1]
 		if last := len(spans) - 1; last >= 0 && joined == n-1 && utf8.RuneCountInString(m.report[spans[last].Start:s.End]) <= maxExcerpt {
 			spans[last].End = s.End
+			spans[last].Markers = slices.Concat(spans[last].Markers, s.Markers)
 		} else {
 			for _, pieces := range text.Chunks([]text.Sentence{s}, maxExcerpt) {
 				spans = append(spans, pieces...)

@@ -52,9 +52,9 @@ func TestEverySentenceIsShownOnceWithItsMarks(t *testing.T) {
 		{N: 2, Text: "The first cell holds 450 Wh/kg [1][2].", Markers: []int{1, 2}},
 		{N: 3, Text: "It was built in 2026 [3].", Markers: []int{3}},
 		{N: 4, Text: "It weighs 2 kg."},
-		{N: 5, Text: "# Prices"},
-		{N: 6, Text: "The second cell costs 90 euros [4], as others say [9].", Markers: []int{4, 9}},
-		{N: 7, Text: "Nobody buys it [3][9].", Markers: []int{3, 9}},
+		{N: 5, Text: "## Prices"},
+		{N: 6, Text: "- The second cell costs 90 euros [4], as others say [9].", Markers: []int{4, 9}, Depth: 1},
+		{N: 7, Text: "- Nobody buys it [3][9].", Markers: []int{3, 9}, Depth: 1},
 	}, m.chunks[0])
 	require.Equal(t, 3, m.unresolved, "[4] names no page of the web, [9] no page at all, twice")
 	require.Len(t, m.pages, 3)
@@ -104,9 +104,24 @@ func TestAnExcerptIsALiteralPartOfTheReport(t *testing.T) {
 		"apart, all as good": {"Nothing alike.", []int{3, 7}, "It was built in 2026 [3]."},
 		"named twice":        {"x", []int{4, 4}, "It weighs 2 kg."},
 	} {
-		got := m.excerpt(c.statement, c.sentences)
+		got := m.excerpt(c.statement, c.sentences, nil)
 		require.Equal(t, c.want, got.Text, name)
 		require.Equal(t, report[got.Start:got.End], got.Text, name)
+	}
+}
+
+func TestAnExcerptIsWhatCitesTheSource(t *testing.T) {
+	t.Parallel()
+	m := read("- The sodium cells of the Halden mill in Moss [1]:\n  - weigh 9 kg [2]\n  - cost 40 euros [3]\n", pages)
+	for _, c := range []struct {
+		source *event.Source
+		want   string
+	}{
+		{m.sources[3], "cost 40 euros [3]"},
+		{nil, "The sodium cells of the Halden mill in Moss [1]:"},
+	} {
+		got := m.excerpt("The sodium cells of the Halden mill in Moss cost 40 euros.", []int{1, 3}, c.source)
+		require.Equal(t, c.want, got.Text, "the label has more words of the statement")
 	}
 }
 
@@ -115,12 +130,12 @@ func TestAnExcerptOfManySentencesIsBounded(t *testing.T) {
 	sentence := "The cell was measured " + strings.Repeat("again ", 100) + "and again [1]. "
 	m := read(strings.Repeat(sentence, 9)+"The answer is 42 volts [1].", pages)
 	all := []int{1, 2, 3, 4, 5, 6, 7, 8, 9, 10}
-	got := m.excerpt("The answer is 42 volts.", all)
+	got := m.excerpt("The answer is 42 volts.", all, nil)
 	require.LessOrEqual(t, len(got.Text), maxExcerpt)
 	require.Contains(t, got.Text, "42 volts")
 
 	endless := read(strings.Repeat("and so on ", 900)+"until it reached 42 volts [1].", pages)
-	got = endless.excerpt("It reached 42 volts.", []int{1})
+	got = endless.excerpt("It reached 42 volts.", []int{1}, nil)
 	require.LessOrEqual(t, len(got.Text), maxExcerpt)
 	require.Contains(t, got.Text, "42 volts", "the piece of the sentence that says it")
 }
@@ -197,7 +212,7 @@ func FuzzWhateverIsNamedIsLiteral(f *testing.F) {
 			return
 		}
 		numbers := []int{int(a)%len(m.sentences) + 1, int(b)%len(m.sentences) + 1}
-		got := m.excerpt(statement, numbers)
+		got := m.excerpt(statement, numbers, m.sources[int(a)%4])
 		if report[got.Start:got.End] != got.Text || got.Text == "" {
 			t.Fatalf("excerpt %d..%d is not %q", got.Start, got.End, got.Text)
 		}

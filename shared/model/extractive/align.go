@@ -109,7 +109,37 @@ func align(a, b *claim) *alignment {
 			al.weakLeftB += notForecast(y)
 		}
 	}
+	al.otherNames(a, b)
 	return al
+}
+
+// otherNames takes back what a name that goes on is excused for, where both claims go on with the same word to other names: "Dornier Partners" is not
+// "Fenwick Partners".
+func (al *alignment) otherNames(a, b *claim) {
+	if len(al.leftA) == len(al.coreA) || len(al.leftB) == len(al.coreB) {
+		return
+	}
+	goesOn := func(c *claim, index index, left, core []term) (excused []term, with map[int]bool) {
+		with = map[int]bool{}
+		for _, t := range left {
+			if !t.core() || slices.ContainsFunc(core, func(u term) bool { return u.start == t.start }) {
+				continue
+			}
+			excused = append(excused, t)
+			i := termAt(c, t)
+			for _, k := range []int{i - 1, i + 1} {
+				if p, ok := index.of(k); ok && c.terms[k].chunk == t.chunk {
+					with[p] = true
+				}
+			}
+		}
+		return excused, with
+	}
+	namesA, withA := goesOn(a, al.indexA, al.leftA, al.coreA)
+	namesB, withB := goesOn(b, al.indexB, al.leftB, al.coreB)
+	if overlap(withA, withB) {
+		al.coreA, al.coreB = append(al.coreA, namesA...), append(al.coreB, namesB...)
+	}
 }
 
 // contentTerms adds the indexes of the words of content to a list.

@@ -32,11 +32,15 @@ func brief(task model.BriefTask) model.BriefReply {
 	}
 	settled, _ := undisputed(task)
 	p, within := phrasesFor(task.Question), containers(settled)
-	reply.Findings = findings(settled, within)
+	reply.Findings = findings(settled, within, task.Related)
 	for _, d := range task.Disputes {
 		reply.Disputed = append(reply.Disputed, model.BriefDisputeSentence{Dispute: d.N, Text: fmt.Sprintf(p.disputed, Quoted(statements[d.A], maxSide), Quoted(statements[d.B], maxSide))})
 	}
-	if missing := uncovered(task); len(missing) > 0 {
+	facts := make([]told, len(task.Facts))
+	for i, f := range task.Facts {
+		facts[i] = tell(f.Statement, f.Tags)
+	}
+	if missing := uncovered(task.Question, facts); len(missing) > 0 {
 		reply.Gaps = append(reply.Gaps, model.BriefSentence{Text: fmt.Sprintf(p.uncovered, strings.Join(missing, ", ")), Facts: []int{}})
 	}
 	reply.Relationships = relationships(task, settled, within, p)
@@ -44,8 +48,8 @@ func brief(task model.BriefTask) model.BriefReply {
 }
 
 // findings gives each settled claim once: facts that say the same stand together, and what a longer statement has among its sentences is
-// told there.
-func findings(settled []model.BriefFact, within []int) []model.BriefSentence {
+// told there; so do those that tell of the same thing (see grouped).
+func findings(settled []model.BriefFact, within []int, related [][2]int) []model.BriefSentence {
 	out := []model.BriefSentence{}
 	var claims []*claim // of out
 	var sketches []sketch
@@ -77,7 +81,107 @@ next:
 			out[i].Facts = append(out[i].Facts, f.N)
 		}
 	}
+	return grouped(out, related)
+}
+
+// grouped makes one finding of those that tell of the same thing: the one that says most, and after it those that add to it; what adds nothing
+// is cited with it. It stands where the first of them stood, and cites all facts of all.
+func grouped(found []model.BriefSentence, related [][2]int) []model.BriefSentence {
+	if len(related) == 0 {
+		return found
+	}
+	place := map[int]int{} // of a fact among the findings
+	for i, f := range found {
+		for _, n := range f.Facts {
+			place[n] = i
+		}
+	}
+	near := make([]map[int]bool, len(found))
+	for _, pair := range related {
+		a, knownA := place[pair[0]]
+		b, knownB := place[pair[1]]
+		if !knownA || !knownB || a == b {
+			continue
+		}
+		for _, ends := range [][2]int{{a, b}, {b, a}} {
+			if near[ends[0]] == nil {
+				near[ends[0]] = map[int]bool{}
+			}
+			near[ends[0]][ends[1]] = true
+		}
+	}
+	told := make([]bool, len(found))
+	var out []model.BriefSentence
+	for i := range found {
+		if told[i] {
+			continue
+		}
+		fullest := i
+		for k := range found {
+			if near[i][k] && !told[k] && fuller(found[k].Text, found[fullest].Text) {
+				fullest = k
+			}
+		}
+		one := model.BriefSentence{Text: found[fullest].Text, Facts: slices.Clone(found[fullest].Facts)}
+		told[fullest] = true
+		for k := range found {
+			if !near[fullest][k] || told[k] {
+				continue
+			}
+			text := one.Text
+			if adds(found[k].Text, text) {
+				if text = ended(text) + between(text) + found[k].Text; utf8.RuneCountInString(text) > maxJoined {
+					continue
+				}
+			}
+			one.Text, one.Facts, told[k] = text, append(one.Facts, found[k].Facts...), true
+		}
+		if out = append(out, one); !told[i] { // too long to be put behind it
+			out, told[i] = append(out, found[i]), true
+		}
+	}
 	return out
+}
+
+// fuller reports whether a statement says more than another: figures, dates and words of weight.
+func fuller(a, b string) bool { return amount(a) > amount(b) }
+
+func amount(s string) int {
+	c := read(s)
+	return len(c.keys()) + len(c.quantities) + len(c.dates)
+}
+
+// adds reports whether a statement has a word of weight, a figure or a date that another has not.
+func adds(s, to string) bool {
+	c, have := read(s), read(to)
+	keys := have.keys()
+	for k := range c.keys() {
+		if !keys[k] {
+			return true
+		}
+	}
+	for _, q := range c.quantities {
+		if !slices.ContainsFunc(have.quantities, func(other measure.Quantity) bool { return measure.Compare(q, other) == measure.Same }) {
+			return true
+		}
+	}
+	for _, d := range c.dates {
+		if !slices.ContainsFunc(have.dates, func(other measure.Date) bool { return measure.CompareDates(d, other) == measure.Same }) {
+			return true
+		}
+	}
+	return false
+}
+
+// ended is a statement with a stop, so that another may follow.
+func ended(s string) string {
+	if last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(s, "\"”»」）)")); strings.ContainsRune(".。!！?？؟…।", last) {
+		return s
+	}
+	if r, _ := utf8.DecodeLastRuneInString(s); spaceless(r) {
+		return s + "。"
+	}
+	return s + "."
 }
 
 // containers gives for each fact the place of the longest statement that has this one's, whole sentences of it, -1 for none.
@@ -240,31 +344,42 @@ func kinds(q measure.Quantity) []string {
 	return []string{family}
 }
 
-// uncovered returns what the question asks about and no fact speaks of, disputed ones included.
-func uncovered(task model.BriefTask) []string {
-	have := map[string]bool{}
-	families := map[string]bool{}
+// told is what a fact speaks of, by its statement and by its tags: what stands under a heading is about it and need not repeat it.
+type told struct {
+	keys, families map[string]bool
+	text           string
+}
+
+func tell(statement string, tags []string) told {
+	out := told{keys: map[string]bool{}, families: map[string]bool{}}
 	all := strings.Builder{}
-	for _, f := range task.Facts {
-		c := read(f.Statement)
+	for _, s := range append([]string{statement}, tags...) {
+		c := read(s)
 		for k := range c.keys() {
-			have[k] = true
+			out.keys[k] = true
 		}
 		for _, q := range c.quantities {
 			for _, family := range kinds(q) {
-				families[family] = true
+				out.families[family] = true
 			}
 			all.WriteString(q.Family + "\n") // "energy/mass" speaks of energy
 		}
-		all.WriteString(strings.ToLower(f.Statement) + "\n")
+		all.WriteString(strings.ToLower(s) + "\n")
 	}
-	facts := all.String()
-	spoken := func(t term) bool {
-		return have[t.key()] || strings.Contains(facts, t.stem) || families[figureOf(t)]
-	}
+	out.text = all.String()
+	return out
+}
+
+func (f told) speaksOf(t term) bool {
+	return f.keys[t.key()] || strings.Contains(f.text, t.stem) || f.families[figureOf(t)]
+}
+
+// uncovered returns what the question asks about and no fact speaks of, disputed ones included.
+func uncovered(question string, facts []told) []string {
+	spoken := func(t term) bool { return slices.ContainsFunc(facts, func(f told) bool { return f.speaksOf(t) }) }
 	var out []string
-	lang := language(task.Question) // in German nouns keep their capital
-	for _, a := range aspects(task.Question) {
+	lang := language(question) // in German nouns keep their capital
+	for _, a := range aspects(question) {
 		// What the head word says is said of "solid-state" too: of "solid-state batteries", no fact needs to repeat the second word. Of
 		// "harbour costs", it is the harbour that is missing where all costs are those of the mill.
 		missing := 0
@@ -275,10 +390,10 @@ func uncovered(task model.BriefTask) []string {
 			continue
 		}
 		last := a[missing-1]
-		if hyphenated(task.Question, last.start, last.end) || missing < len(a) && adjectival(last.low) {
+		if hyphenated(question, last.start, last.end) || missing < len(a) && adjectival(last.low) {
 			continue // tells apart what is spoken of
 		}
-		name := task.Question[a[0].start:last.end]
+		name := question[a[0].start:last.end]
 		if lang != "de" && !slices.ContainsFunc(a[:missing], func(t term) bool { return t.name }) {
 			name = strings.ToLower(name)
 		}
@@ -372,6 +487,8 @@ func subjectMatter(t, before term, lang string, goesOn bool) bool {
 		return false
 	case t.name && scopes[before.low]:
 		return false
+	case choosing[before.low] && words().is("general", t.low, t.stem):
+		return false // "which companies" is answered by their names
 	case lang == "de":
 		return unicode.IsUpper(first) && before.low != "" // nouns have capitals
 	case lang == "fr" || lang == "es":
@@ -384,6 +501,7 @@ func subjectMatter(t, before term, lang string, goesOn bool) bool {
 }
 
 var (
+	choosing  = wordSet("which what welche welcher welches quel quelle quels quelles qué cuál cuáles quale quali")
 	scopes    = wordSet("in en au aux à a within across im")
 	nounMarks = wordSet("el la los las un una del de al le les l des du d au aux une en con por sobre sur avec par")
 	verbMarks = wordSet("to will can could should would may might must they he she we you who")

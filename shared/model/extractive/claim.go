@@ -494,6 +494,9 @@ func describe(list []term) []term {
 		if len(t.poles) == 0 {
 			t.poles = inflected.poles
 		}
+		if t.low == "los" {
+			t.poles = nil // the Spanish article, and the stem of "lose"
+		}
 		r, _ := utf8.DecodeRuneInString(t.raw)
 		t.name = !first && unicode.IsUpper(r) && len(t.poles) == 0
 		first = false

@@ -93,9 +93,10 @@ func (r report) with(i int, parts []part) report {
 	if len(parts) == 1 {
 		return r
 	}
-	out := report{sentences: slices.Clone(r.sentences[:i]), plain: slices.Clone(r.plain[:i]), claims: slices.Clone(r.claims[:i])}
+	out := report{sentences: slices.Clone(r.sentences[:i]), places: slices.Clone(r.places[:i]), plain: slices.Clone(r.plain[:i]), claims: slices.Clone(r.claims[:i]), language: r.language, title: r.title, alike: r.alike}
 	for _, p := range parts {
 		out.sentences = append(out.sentences, p.Numbered)
+		out.places = append(out.places, r.places[i])
 		out.plain = append(out.plain, p.plain)
 		out.claims = append(out.claims, read(p.plain))
 	}

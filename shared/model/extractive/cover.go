@@ -10,6 +10,9 @@ import (
 	"github.com/factstream/factstream/shared/text"
 )
 
+// Cover is the engine's answer to a task, for whoever needs a map before there is one.
+func Cover(task model.CoverageTask) model.CoverageReply { return cover(task) }
+
 // cover puts each fact under the topic whose name shares most with its tags and words. Facts that no topic fits are gathered under
 // the labels that they share most; what is left joins the nearest topic, or gets one by its own first tag.
 func cover(task model.CoverageTask) model.CoverageReply {
@@ -85,7 +88,9 @@ func labelsOf(f model.CoverageFact, lang string) labels {
 		}
 	}
 	for i, tag := range f.Tags {
-		add(labelKey(tag), tag, i == 0)
+		if !NamesPerson(tag, f.Statement) { // who is told of is no topic
+			add(labelKey(tag), tag, i == 0)
+		}
 	}
 	if lang == "en" && language(f.Statement) == "en" { // elsewhere neighbours are as often a noun and its verb
 		for _, phrase := range read(f.Statement).nounPhrases() {
@@ -246,12 +251,16 @@ func ownTopic(f model.CoverageFact, offered labels) string {
 		}
 	}
 	for _, tag := range f.Tags {
-		if usable(tag) {
+		if usable(tag) && !NamesPerson(tag, f.Statement) {
 			return tag
 		}
 	}
 	c := read(f.Statement)
+	persons := strings.ToLower(strings.Join(slices.DeleteFunc(c.names(), func(name string) bool { return !NamesPerson(name, f.Statement) }), " "))
 	for i, t := range c.terms {
+		if strings.Contains(" "+persons+" ", " "+t.low+" ") {
+			continue
+		}
 		if t.strong() && !t.glyph && utf8.RuneCountInString(t.raw) > 3 {
 			if name := c.compound(i); usable(name) {
 				return name

@@ -2,6 +2,7 @@ package extractive
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/factstream/factstream/shared/model/measure"
@@ -20,6 +21,7 @@ type difference struct {
 	dateOnly           bool     // each claim has one date that differs
 	oneSidedDate       bool     // only one claim has a date at all
 	dateDetail         bool     // a date is given more exactly by one
+	inverse            bool     // of multiples that differ one is the inverse of the other: "twice", "half"
 	loose              bool     // figures that differ need not be of one thing: bare numbers of which the counted thing is not shared
 }
 
@@ -53,6 +55,7 @@ func (d *difference) figures(a, b *claim) {
 					d.close = append(d.close, text)
 				case measure.Apart:
 					d.apart = append(d.apart, text)
+					d.inverse = d.inverse || x.Family == "times" && y.Family == "times" && math.Abs(x.Lo*y.Lo-1) < 0.01
 					d.loose = d.loose || x.Family == measure.Count && (len(a.counted(x)) == 0 || len(b.counted(y)) == 0)
 					d.scopeApart = d.scopeApart || x.Scope || y.Scope || x.Attributive() && y.Attributive()
 				}

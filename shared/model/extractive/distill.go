@@ -50,8 +50,8 @@ func (r report) facts(i int, parts []part, pages map[int]model.Page, common sali
 			ok = false
 			continue
 		}
-		if named, fits := r.underHeading(i+k, made.text); p.titled && fits {
-			made = named
+		if p.titled || r.alike[i] || bareMeasure(made.text, r.language) || bareMeasure(made.text, language(made.text)) || verbless(made.text, r.language) {
+			made = r.attributed(i+k, made)
 		}
 		fact := model.DistillFact{Statement: made.text, Sentences: slices.Compact(made.from)}
 		page := responsible(r.claims[i+k], cited)
@@ -60,7 +60,7 @@ func (r report) facts(i int, parts []part, pages map[int]model.Page, common sali
 		}
 		c := read(made.text)
 		fact.Confidence = confidence(c, len(cited), page > 0, len(fact.Sentences) > 1)
-		fact.Tags = withSection(common.tags(c), r.section(i+k))
+		fact.Tags = r.sectionTags(i+k, common.tags(c), common)
 		facts = append(facts, fact)
 	}
 	return facts, ok
@@ -68,9 +68,13 @@ func (r report) facts(i int, parts []part, pages map[int]model.Page, common sali
 
 // report is the sentences of a task, taken apart.
 type report struct {
-	sentences []model.Numbered
+	sentences []model.Numbered // those that begin an item without its marks
+	places    []place
 	plain     []string // without Markdown and marks
 	claims    []*claim
+	language  string
+	title     int          // index of the heading of the whole report, -1 if it has none
+	alike     map[int]bool // sentences that only their heading tells from others, see twins
 }
 
 // made is the statement of a fact and the numbers of the sentences that it was made of, ascending.
@@ -80,11 +84,17 @@ type made struct {
 }
 
 func readReport(sentences []model.Numbered) report {
-	r := report{sentences: sentences}
+	r := report{}
 	for _, s := range sentences {
+		var at place
+		at, s.Text = placeOf(s)
+		r.sentences, r.places = append(r.sentences, s), append(r.places, at)
 		r.plain = append(r.plain, withoutMarkup(s.Text))
 		r.claims = append(r.claims, read(r.plain[len(r.plain)-1]))
 	}
+	r.language = guessed(strings.Join(r.plain, "\n"))
+	r.title = r.titleOf()
+	r.alike = r.twins()
 	return r
 }
 
@@ -98,10 +108,17 @@ func (r report) statement(i int) (m made, ok bool) {
 	case row:
 		return r.rowStatement(i)
 	case fragment:
+		if m, needed, ok := r.led(i); needed {
+			return m, ok
+		}
 		if r.unfinished(i) || leaning(r.plain[i], r.claims[i]) == before {
 			return r.joined(i, r.plain[i])
 		}
-		return r.underHeading(i, r.plain[i])
+		return r.underHeading(i, r.plain[i], false)
+	case whole:
+		if m, needed, ok := r.led(i); needed {
+			return m, ok
+		}
 	}
 	s := withoutLabel(r.plain[i])
 	c := read(s)
@@ -125,11 +142,14 @@ func (r report) statement(i int) (m made, ok bool) {
 	c = read(s)
 	alone := made{text: s, from: []int{r.sentences[i].N}}
 	lean := leaning(s, c)
+	if lean == standing && opensWithVerb(s, r.language, false) {
+		lean = before // a language that leaves pronouns out
+	}
 	if lean == standing {
 		return alone, true
 	}
 	if name, end := r.referent(i, c); name != "" {
-		return made{text: name + s[end:], from: []int{r.sentences[i-1].N, r.sentences[i].N}}, true
+		return made{text: name + s[end:], from: []int{r.sentences[r.previous(i)].N, r.sentences[i].N}}, true
 	}
 	if m, ok = r.renamed(i, s); ok && lean == inside {
 		return m, true
@@ -140,12 +160,16 @@ func (r report) statement(i int) (m made, ok bool) {
 	if lean == inside {
 		return alone, true // "ten of these cells": readable, if less exact
 	}
-	return r.underHeading(i, s)
+	if r.follows(i) {
+		return m, false // what it leans on is there, and is not to be put before it
+	}
+	return r.underHeading(i, s, false)
 }
 
-// follows reports whether sentence i comes directly after a sentence of running text.
+// follows reports whether sentence i goes on from a sentence of running text.
 func (r report) follows(i int) bool {
-	return i > 0 && r.adjacent(i) && !block(r.sentences[i-1].Text) && len(r.claims[i-1].terms) > 0
+	k := r.previous(i)
+	return k >= 0 && !block(r.sentences[k].Text) && len(r.claims[k].terms) > 0
 }
 
 // adjacent reports whether sentence i comes directly after the one before, or both are parts of one.
@@ -155,7 +179,7 @@ func (r report) adjacent(i int) bool {
 
 // unfinished reports whether the sentence before ends with an abbreviation after a number ("12 Mio."), so that it goes on in sentence i.
 func (r report) unfinished(i int) bool {
-	if !r.follows(i) || r.sentences[i-1].N == r.sentences[i].N {
+	if !r.follows(i) || r.sentences[i-1].N == r.sentences[i].N || r.places[i].begins {
 		return false
 	}
 	fields := strings.Fields(r.plain[i-1])
@@ -181,7 +205,7 @@ func (r report) referent(i int, c *claim) (name string, end int) {
 	if !possessive && !subject && !general {
 		return "", 0
 	}
-	if name = leadingName(r.plain[i-1]); name == "" || general && !fits(c.terms[1], name) {
+	if name = leadingName(r.plain[r.previous(i)]); name == "" || general && !fits(c.terms[1], name) {
 		return "", 0
 	}
 	end = first.end
@@ -215,9 +239,10 @@ func (r report) renamed(i int, s string) (m made, ok bool) {
 	if !r.follows(i) {
 		return m, false
 	}
-	earlier, from := r.plain[i-1], []int{r.sentences[i-1].N, r.sentences[i].N}
-	if name, end := r.referent(i-1, r.claims[i-1]); name != "" {
-		earlier, from = name+earlier[end:], append([]int{r.sentences[i-2].N}, from...)
+	k := r.previous(i)
+	earlier, from := r.plain[k], []int{r.sentences[k].N, r.sentences[i].N}
+	if name, end := r.referent(k, r.claims[k]); name != "" {
+		earlier, from = name+earlier[end:], append([]int{r.sentences[r.previous(k)].N}, from...)
 	}
 	said := wordsOf(earlier)
 	verb, fields := said.verb("en"), strings.Fields(earlier)
@@ -279,31 +304,43 @@ var conclusions = wordSet("therefore thus hence consequently accordingly daher d
 // What a statement made of several sentences may have at most, so that it is still one claim to read.
 const (
 	maxBefore = 2   // sentences put before the one that cites
+	maxDeixis = 3   // of those, if what the last of them is about is a word that stands for something else ("They")
 	maxJoined = 600 // characters: what a fact has room for
 )
 
 // joined puts the sentence before in front of s, and the one before that if the first leans on it too.
 func (r report) joined(i int, s string) (m made, ok bool) {
 	m = made{text: s, from: []int{r.sentences[i].N}}
-	for k := i; k > i-maxBefore && r.follows(k); k-- {
-		earlier, from := r.plain[k-1], []int{r.sentences[k-1].N}
-		name, end := r.referent(k-1, r.claims[k-1])
+	general := false // what it begins with is about "the programme", which is as much as is told
+	for at, n := i, 0; !ok && n < maxDeixis && r.follows(at); n++ {
+		k := r.previous(at)
+		if lead := r.lead(at); n > 0 && lead >= 0 {
+			k = lead // what items in an item are about is said there, and not in the items between
+		}
+		earlier, from := r.plain[k], []int{r.sentences[k].N}
+		name, end := r.referent(k, r.claims[k])
 		if name != "" {
-			earlier, from = name+earlier[end:], []int{r.sentences[k-2].N, r.sentences[k-1].N}
+			earlier, from = name+earlier[end:], []int{r.sentences[r.previous(k)].N, r.sentences[k].N}
 		}
 		longer := earlier + between(earlier) + m.text
 		if utf8.RuneCountInString(longer) > maxJoined {
 			break
 		}
-		m, ok = made{text: longer, from: append(from, m.from...)}, true
-		if name != "" || leaning(r.plain[k-1], r.claims[k-1]) != before {
-			break
-		}
+		m = made{text: longer, from: append(from, m.from...)}
+		stands := leaning(r.plain[k], r.claims[k]) != before && !opensWithVerb(r.plain[k], r.language, r.places[k].begins)
+		general = !stands && generalSubject(r.claims[k])
+		ok = name != "" || stands || n > 0 && asks(r.plain[k]) || n+1 >= maxBefore && general
+		at = k
 	}
-	if ok {
+	if ok = ok || general; ok {
 		m.text = withoutConnective(withoutLabel(m.text))
 	}
 	return m, ok
+}
+
+// asks reports whether a sentence is a question, which names what the next one is about: "And the farmers?"
+func asks(s string) bool {
+	return strings.HasSuffix(s, "?") || strings.HasSuffix(s, "？") || strings.HasSuffix(s, "؟")
 }
 
 // withoutConnective cuts off what joins a sentence to the one before it: "However, ". It leaves a text of nothing else as it is.
@@ -327,20 +364,18 @@ func between(s string) string {
 	return " "
 }
 
-// heading returns the index of the heading that sentence i stands under, -1 if there is none.
-func (r report) heading(i int) int {
-	for k := i - 1; k >= 0 && r.adjacent(k+1); k-- {
-		if t := strings.TrimSpace(r.sentences[k].Text); strings.HasPrefix(t, "#") && !strings.Contains(t, " | ") {
-			return k
-		}
-	}
-	return -1
-}
-
 // section is the heading of sentence i as a tag, "" if it has none or one that any report may have ("Overview").
 func (r report) section(i int) string {
 	h := r.heading(i)
-	if h < 0 || r.titled(h) {
+	if h < 0 {
+		return ""
+	}
+	return r.sectionOf(h)
+}
+
+// sectionOf is heading h as a tag.
+func (r report) sectionOf(h int) string {
+	if r.titled(h) {
 		return ""
 	}
 	tag := strings.ToLower(strings.Trim(r.plain[h], " .:*"))
@@ -351,25 +386,28 @@ func (r report) section(i int) string {
 	return tag
 }
 
-// titled reports whether heading h is the report's title: what all of it is about is no topic of it. Headings come without their level, so the
-// title is told by its place: it begins the report, and sections follow.
-func (r report) titled(h int) bool {
-	if r.sentences[h].N != 1 {
-		return false
-	}
-	sections := 0
-	for _, s := range r.sentences[h+1:] {
-		if t := strings.TrimSpace(s.Text); strings.HasPrefix(t, "#") && !strings.Contains(t, " | ") {
-			sections++
+const maxSection = 30 // characters of a heading that names what a fact is about
+
+// sectionTags puts the sections of sentence i first among the tags of its fact, the innermost before the one around it, in place of those that
+// they say. Of a heading that is too long for a tag, what the question asks for becomes one.
+func (r report) sectionTags(i int, tags []string, common salience) []string {
+	path := r.path(i)
+	for _, h := range path[max(len(path)-2, 0):] {
+		if tag := r.sectionOf(h); tag != "" {
+			tags = withSection(tags, tag)
+			continue
+		}
+		if r.titled(h) {
+			continue
+		}
+		for _, t := range r.claims[h].terms {
+			if t.strong() && common.question[t.key()] && !slices.ContainsFunc(tags, func(tag string) bool { return strings.Contains(" "+tag+" ", " "+t.low+" ") }) {
+				tags = append(tags[:min(len(tags), maxTags)], t.low)
+			}
 		}
 	}
-	return sections >= leastSections
+	return tags[:min(len(tags), maxTags+1)]
 }
-
-// leastSections are as many headings as follow a title at least; with one more there are only two sections.
-const leastSections = 2
-
-const maxSection = 30 // characters of a heading that names what a fact is about
 
 // withSection puts the section first among the tags, in place of those that it says.
 func withSection(tags []string, section string) []string {
@@ -380,14 +418,14 @@ func withSection(tags []string, section string) []string {
 	return append([]string{section}, rest...)
 }
 
-// underHeading names a sentence that begins a section by the section.
-func (r report) underHeading(i int, s string) (m made, ok bool) {
-	h := r.heading(i)
-	if h < 0 || r.plain[h] == "" {
-		return m, false
+// attributed is a statement with the headings of sentence i before it, if it has any that say more.
+func (r report) attributed(i int, m made) made {
+	named, ok := r.underHeading(i, m.text, false)
+	if !ok {
+		return m
 	}
-	m = made{text: strings.TrimRight(r.plain[h], " .:") + ": " + s, from: []int{r.sentences[h].N, r.sentences[i].N}}
-	return m, utf8.RuneCountInString(m.text) <= maxJoined
+	headings := named.from[:len(named.from)-1]
+	return made{text: named.text, from: append(slices.Clone(headings), m.from...)}
 }
 
 // rowStatement writes a row of a table with the names of its columns, under the heading of the table.
@@ -415,8 +453,8 @@ func (r report) rowStatement(i int) (m made, ok bool) {
 		return m, false
 	}
 	m = made{text: strings.Join(parts, "; "), from: []int{r.sentences[head].N, r.sentences[i].N}}
-	if named, found := r.underHeading(head, m.text); found {
-		m = made{text: named.text, from: []int{named.from[0], r.sentences[head].N, r.sentences[i].N}}
+	if named, found := r.underHeading(head, m.text, false); found {
+		m = made{text: named.text, from: append(named.from, r.sentences[i].N)}
 	}
 	return m, utf8.RuneCountInString(m.text) <= maxJoined
 }

@@ -45,6 +45,11 @@ func judged(elder, newer string) (model.Relation, string, compared) {
 		return v.relation, v.reason, whole
 	}
 	relation, reason := byParts(elder, newer, a, b, v)
+	if relation == model.Distinct {
+		if v, ok := whole.exclusive(); ok {
+			return v.relation, v.reason, whole
+		}
+	}
 	return relation, reason, whole
 }
 
@@ -323,6 +328,9 @@ func otherMethod(a, b map[string]bool) bool {
 
 // contradicts is the verdict for statements of one subject that cannot both be true.
 func contradicts(a, b *claim, al *alignment, d difference) (verdict, bool) {
+	if d.inverse && !sameOpening(a, b) {
+		return distinct("They may compare the same from either side: %s.", d.apart[0]), true
+	}
 	denial := denials(a, b, al)
 	negated := denial.byA || denial.byB
 	switch {
@@ -339,7 +347,7 @@ func contradicts(a, b *claim, al *alignment, d difference) (verdict, bool) {
 		flips++
 	}
 	if d.otherDate != "" {
-		if (al.once() || sameSpan(a, b)) && !al.otherStep(a, b) && len(d.apart) == 0 && flips == 0 && !negated && d.dateOnly {
+		if (al.once() || sameSpan(a, b)) && !al.otherStep(a, b) && len(d.apart) == 0 && flips == 0 && !negated && d.dateOnly && a.ofSome() == b.ofSome() {
 			return contradiction("The same event with different dates: %s.", d.otherDate), true
 		}
 		return distinct("They are about different times: %s.", d.otherDate), true
@@ -387,6 +395,28 @@ func contradicts(a, b *claim, al *alignment, d difference) (verdict, bool) {
 		return distinct("The figures differ, but only one of them names %s.", list(longer(al.coreA, al.coreB))), true
 	}
 	return contradiction("The figures differ: %s.", strings.Join(d.apart, "; ")), true
+}
+
+// sameOpening reports whether the words before the first figure are the same: "The new pump is" twice or half as fast as the old.
+func sameOpening(a, b *claim) bool {
+	opening := func(c *claim) (out []string) {
+		for _, t := range c.terms {
+			if len(c.quantities) > 0 && t.start >= c.quantities[0].Start {
+				break
+			}
+			if !t.context && t.kind != function && t.kind != stop {
+				out = append(out, t.stem)
+			}
+		}
+		return out
+	}
+	return slices.Equal(opening(a), opening(b))
+}
+
+// ofSome reports whether a claim is about some of a number of things: "31 of the 48 schools".
+func (c *claim) ofSome() bool {
+	_, ok := c.partOf()
+	return ok
 }
 
 // sameSpan reports whether both claims say since when, or until when, something is so, and give no figure, which might have come about in the

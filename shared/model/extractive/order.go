@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/factstream/factstream/shared/model"
 	"github.com/factstream/factstream/shared/model/measure"
 )
 
@@ -143,6 +144,8 @@ func (al *alignment) rearranged(a, b *claim, turned bool) (one, other string) {
 					return x.text, y.text
 				}
 			case turned || !x.weighs() || !y.weighs() || x.inA.glyph || y.inA.glyph:
+			case r.leftItsName(x, y) && r.leftItsName(y, x):
+				return x.text, y.text // "Otto Reiners and Emil Kastner", "Emil Reiners and Otto Kastner"
 			case r.joined(x, y):
 				if r.ofBehind(r.a, x) != r.ofBehind(r.b, x) && r.ofBehind(r.a, y) != r.ofBehind(r.b, y) {
 					return x.text, y.text // "Norvex and the University of Gera", "the University and the Norvex of Gera"
@@ -261,20 +264,30 @@ func (r *arranged) joined(x, y item) bool {
 		return false
 	}
 	inA, inB := r.a.between(x, y), r.b.between(y, x)
-	joins := func(v inText, first, second item, words []string) bool {
+	inRow := func(v inText, first, second item, words []string) bool {
 		n := 0
 		for _, w := range words {
-			if joinWords[w] {
+			if joins(w) {
 				n++
 			}
 		}
 		return n > r.keptBetween(v, first, second) // "Rask, Orlin and Malin", not "Rask and Orlin beat Malin"
 	}
-	if !joins(r.a, x, y, inA) || !joins(r.b, y, x, inB) || x.kind == itemWord && y.kind == itemWord && (possessive(x.inA) != possessive(x.inB) || possessive(y.inA) != possessive(y.inB)) {
+	if !inRow(r.a, x, y, inA) || !inRow(r.b, y, x, inB) || x.kind == itemWord && y.kind == itemWord && (possessive(x.inA) != possessive(x.inB) || possessive(y.inA) != possessive(y.inB)) {
 		return false
 	}
 	xA, yA, xB, yB := r.a.introduced(x), r.a.introduced(y), r.b.introduced(x), r.b.introduced(y)
-	return xA == xB && yA == yB || xA == yB && (yA == xB || joinWords[yA] && joinWords[xB] || yA == "" || xB == "")
+	return xA == xB && yA == yB || xA == yB && (yA == xB || joins(yA) && joins(xB) || yA == "" || xB == "")
+}
+
+// leftItsName reports whether a word with a capital that stands directly beside x in the elder stands directly beside y in the newer.
+func (r *arranged) leftItsName(x, y item) bool {
+	beside := func(v inText, x, z item) bool {
+		return oneApart(v.c.text, v.at(x)[1], v.at(z)[0]) || oneApart(v.c.text, v.at(z)[1], v.at(x)[0])
+	}
+	return x.kind == itemWord && upperFirst(x.inA.raw) && slices.ContainsFunc(r.items, func(z item) bool {
+		return z.kind == itemWord && z.rankA != x.rankA && z.rankA != y.rankA && upperFirst(z.inA.raw) && beside(r.a, x, z) && beside(r.b, y, z) && !beside(r.b, x, z)
+	})
 }
 
 // ofBehind reports whether "of" stands directly after an item.
@@ -283,7 +296,10 @@ func (r *arranged) ofBehind(v inText, x item) bool {
 	return i >= 0 && ofWords[v.c.terms[i].low]
 }
 
-var joinWords = wordSet("and or und oder et ou y e o & nor sowie as , 、 ，")
+// joins reports what joins two of a row: "and" and "or", commas, and what is as good as "and".
+func joins(low string) bool { return model.Joins(low) || asGoodAsAnd[low] }
+
+var asGoodAsAnd = wordSet("& nor sowie as , 、 ，")
 
 // keptBetween counts the figures, dates, marks and words of weight of both claims between two items.
 func (r *arranged) keptBetween(v inText, x, y item) (n int) {
@@ -320,7 +336,7 @@ func (r *arranged) aroundKept(x, y item) bool {
 // withPhrase reports whether x is led by the same small word in both claims, and y by another.
 func (r *arranged) withPhrase(x, y item) bool {
 	in := r.a.introduced(x)
-	return in != "" && in == r.b.introduced(x) && !joinWords[in] && !ofWords[in] && in != r.a.introduced(y) && in != r.b.introduced(y)
+	return in != "" && in == r.b.introduced(x) && !joins(in) && !ofWords[in] && in != r.a.introduced(y) && in != r.b.introduced(y)
 }
 
 var ofWords = wordSet("of von des der du de del della di d van do da")
@@ -423,6 +439,7 @@ func (r *arranged) voiceDiffers(m item) bool {
 }
 
 var (
+	// byWords lead to who does it, or what with.
 	byWords = wordSet("by von vom durch par por pelo pela da dal dalla door av af")
 	inWords = wordSet("in im en dans nel nella")
 	// passiveForms stand before the participle of a passive, some of them well before it.
@@ -527,7 +544,7 @@ func (r *arranged) parted(v inText, x, y item) bool {
 		return true
 	}
 	for _, t := range v.c.terms {
-		if t.start >= from && t.end <= to && (t.kind == stop || joinWords[t.low]) {
+		if t.start >= from && t.end <= to && (t.kind == stop || joins(t.low)) {
 			return true
 		}
 	}

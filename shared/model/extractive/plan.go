@@ -10,8 +10,9 @@ import (
 	"github.com/factstream/factstream/shared/text"
 )
 
-// plan asks what the task itself leaves open, and nothing else: open contradictions first, then the gaps that the provider named, then
-// thin topics. Each question carries what it is about, so that it can be put to a search by itself. Nothing open gives no question.
+// plan asks what the task itself leaves open, and nothing else: open contradictions first, then the gaps that the provider named, then what
+// the facts leave open (see followUps), then thin topics that name something of their own. Each question carries what it is about, so that
+// it can be put to a search by itself. Nothing open gives no question.
 func plan(task model.QuestionsTask) model.QuestionsReply {
 	reply := model.QuestionsReply{Questions: []model.PlannedQuestion{}}
 	p := phrasesFor(task.Root)
@@ -31,8 +32,11 @@ func plan(task model.QuestionsTask) model.QuestionsReply {
 		}
 		add(0.7, p.reasonGap, fmt.Sprintf(p.gap, Quoted(task.Root, maxRoot), Quoted(gap, maxQuoted)))
 	}
+	for _, f := range followUps(task, p) {
+		add(f.score, f.reason, f.question)
+	}
 	for _, topic := range task.ThinTopics {
-		if topic = strings.TrimSpace(topic); topic != "" {
+		if topic = strings.TrimSpace(topic); specific(topic, task.Root) {
 			add(0.5, p.reasonThin, contracted(fmt.Sprintf(p.thin, Quoted(task.Root, maxRoot), Quoted(topic, maxTopic)), p))
 		}
 	}
@@ -75,7 +79,7 @@ const (
 // its full stop.
 func Quoted(s string, max int) string {
 	s = strings.Join(strings.Fields(s), " ")
-	return cut(strings.TrimRight(s, ".。?？!"), max)
+	return cut(strings.TrimRight(s, ".。?？! "), max) // French sets a space before its marks
 }
 
 // cut shortens a text to at most max characters, the "…" that then ends it included. It ends with a whole word, unless one word is most
@@ -102,9 +106,11 @@ func lastRune(s string) string {
 
 // phrasing holds the sentences that the engine writes itself, in one language.
 type phrasing struct {
-	contradiction, gap, thin                   string // questions
-	reasonContradiction, reasonGap, reasonThin string
-	disputed, uncovered, shared                string // sentences of a brief
+	contradiction, gap, thin                                           string // questions
+	missing, lacking, overdue, old, sole                               string
+	reasonContradiction, reasonGap, reasonThin                         string
+	reasonMissing, reasonLacking, reasonOverdue, reasonOld, reasonSole string
+	disputed, uncovered, shared                                        string // sentences of a brief
 }
 
 var phrasings = map[string]phrasing{
@@ -112,6 +118,17 @@ var phrasings = map[string]phrasing{
 		contradiction: "Which is right: “%s”, or “%s”?",
 		gap:           "On the question “%s”: what is known about this open point: %s?",
 		thin:          "On the question “%s”: what else is known about %s?",
+
+		missing:       "On the question “%s”: what is known about %s?",
+		lacking:       "On the question “%s”: what is known about %s: %s?",
+		overdue:       "Has this come about since: “%s”?",
+		old:           "Does this still hold, which was published on %[2]s: “%[1]s”?",
+		sole:          "Which other sources confirm or deny this: “%s”?",
+		reasonMissing: "The question asks about it, and no fact speaks of it.",
+		reasonLacking: "Facts speak of this for others only.",
+		reasonOverdue: "The date that was announced has passed.",
+		reasonOld:     "The source is old.",
+		reasonSole:    "One page alone states it.",
 
 		reasonContradiction: "Two facts contradict each other.",
 		reasonGap:           "The last research named this gap.",
@@ -125,6 +142,17 @@ var phrasings = map[string]phrasing{
 		gap:           "Zur Frage „%s“: Was ist über diesen offenen Punkt bekannt: %s?",
 		thin:          "Zur Frage „%s“: Was ist noch über %s bekannt?",
 
+		missing:       "Zur Frage „%s“: Was ist über %s bekannt?",
+		lacking:       "Zur Frage „%s“: Was ist über %s bekannt: %s?",
+		overdue:       "Ist das inzwischen eingetreten: „%s“?",
+		old:           "Gilt das noch, veröffentlicht am %[2]s: „%[1]s“?",
+		sole:          "Welche anderen Quellen bestätigen oder bestreiten das: „%s“?",
+		reasonMissing: "Die Frage nennt es, und kein Fakt spricht davon.",
+		reasonLacking: "Davon sprechen Fakten nur für andere.",
+		reasonOverdue: "Der angekündigte Zeitpunkt ist vorbei.",
+		reasonOld:     "Die Quelle ist alt.",
+		reasonSole:    "Nur eine Seite sagt das.",
+
 		reasonContradiction: "Zwei Fakten widersprechen sich.",
 		reasonGap:           "Die letzte Recherche nannte diese Lücke.",
 		reasonThin:          "Zum Thema gibt es wenige Fakten.",
@@ -136,6 +164,17 @@ var phrasings = map[string]phrasing{
 		contradiction: "Qu'est-ce qui est exact : « %s » ou « %s » ?",
 		gap:           "Sur la question « %s » : que sait-on de ce point ouvert : %s ?",
 		thin:          "Sur la question « %s » : que sait-on d'autre sur %s ?",
+
+		missing:       "Sur la question « %s » : que sait-on de ce point : %s ?",
+		lacking:       "Sur la question « %s » : que sait-on de %s : %s ?",
+		overdue:       "Cela s'est-il réalisé depuis : « %s » ?",
+		old:           "Est-ce toujours vrai (publié le %[2]s) : « %[1]s » ?",
+		sole:          "Quelles autres sources confirment ou contestent ceci : « %s » ?",
+		reasonMissing: "La question le demande et aucun fait n'en parle.",
+		reasonLacking: "Des faits n'en parlent que pour d'autres.",
+		reasonOverdue: "La date annoncée est passée.",
+		reasonOld:     "La source est ancienne.",
+		reasonSole:    "Une seule page l'affirme.",
 
 		reasonContradiction: "Deux faits se contredisent.",
 		reasonGap:           "La dernière recherche a nommé cette lacune.",
@@ -149,6 +188,17 @@ var phrasings = map[string]phrasing{
 		gap:           "Sobre la pregunta «%s»: ¿qué se sabe de este punto abierto: %s?",
 		thin:          "Sobre la pregunta «%s»: ¿qué más se sabe de %s?",
 
+		missing:       "Sobre la pregunta «%s»: ¿qué se sabe de este punto: %s?",
+		lacking:       "Sobre la pregunta «%s»: ¿qué se sabe de %s: %s?",
+		overdue:       "¿Se ha cumplido ya esto: «%s»?",
+		old:           "¿Sigue siendo cierto (publicado el %[2]s): «%[1]s»?",
+		sole:          "¿Qué otras fuentes confirman o desmienten esto: «%s»?",
+		reasonMissing: "La pregunta lo pide y ningún hecho habla de ello.",
+		reasonLacking: "Los hechos hablan de ello solo para otros.",
+		reasonOverdue: "La fecha anunciada ya pasó.",
+		reasonOld:     "La fuente es antigua.",
+		reasonSole:    "Solo una página lo afirma.",
+
 		reasonContradiction: "Dos hechos se contradicen.",
 		reasonGap:           "La última investigación nombró esta laguna.",
 		reasonThin:          "El tema tiene pocos hechos.",
@@ -161,6 +211,17 @@ var phrasings = map[string]phrasing{
 		gap:           "「%s」という問いについて、次の未解決の点は何が知られていますか：%s",
 		thin:          "「%s」という問いについて、%sはほかに何が知られていますか。",
 
+		missing:       "「%s」という問いについて、%sは何が知られていますか。",
+		lacking:       "「%s」という問いについて、%sの%sは何が知られていますか。",
+		overdue:       "「%s」はその後実現しましたか。",
+		old:           "「%[1]s」（%[2]s公開）は今も当てはまりますか。",
+		sole:          "「%s」を裏付ける、または否定するほかの情報源はありますか。",
+		reasonMissing: "問いにあるのに、これについての事実がありません。",
+		reasonLacking: "ほかのものについてしか事実がありません。",
+		reasonOverdue: "予告された時期を過ぎています。",
+		reasonOld:     "情報源が古いです。",
+		reasonSole:    "一つのページだけが述べています。",
+
 		reasonContradiction: "二つの事実が矛盾しています。",
 		reasonGap:           "前回の調査がこの不足を挙げました。",
 		reasonThin:          "この話題の事実は少ないです。",
@@ -172,6 +233,17 @@ var phrasings = map[string]phrasing{
 		contradiction: "哪一个正确：“%s”，还是“%s”？",
 		gap:           "关于问题“%s”：以下未解决的方面有哪些已知信息：%s？",
 		thin:          "关于问题“%s”：关于%s还知道什么？",
+
+		missing:       "关于问题“%s”：关于%s有哪些已知信息？",
+		lacking:       "关于问题“%s”：关于%s的%s有哪些已知信息？",
+		overdue:       "“%s”后来实现了吗？",
+		old:           "“%[1]s”（发布于%[2]s）现在仍然成立吗？",
+		sole:          "还有哪些来源证实或否认：“%s”？",
+		reasonMissing: "问题涉及这一点，但没有事实提到。",
+		reasonLacking: "只有关于其他对象的事实。",
+		reasonOverdue: "所宣布的时间已过。",
+		reasonOld:     "来源较旧。",
+		reasonSole:    "只有一个页面这样说。",
 
 		reasonContradiction: "两个事实相互矛盾。",
 		reasonGap:           "上次研究指出了这一空白。",

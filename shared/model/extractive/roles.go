@@ -6,6 +6,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/factstream/factstream/shared/model"
 )
 
 // The same words with other roles are another statement: who does it to whom, what is compared with what, which name belongs where.
@@ -250,7 +252,7 @@ func (al *alignment) namesExchanged(a, b *claim) bool {
 	}
 	for i, x := range names {
 		for _, y := range names[:i] {
-			if x.inA != x.inB && x.inA == y.inB && x.inB == y.inA && !pairing[x.inA] && !pairing[x.inB] {
+			if x.inA != x.inB && x.inA == y.inB && x.inB == y.inA && !model.Joins(x.inA) && !model.Joins(x.inB) {
 				return true
 			}
 		}
@@ -279,8 +281,6 @@ func (al *alignment) charactersMoved(a, b *claim) bool {
 func hasKana(s string) bool {
 	return strings.ContainsFunc(s, func(r rune) bool { return unicode.In(r, unicode.Hiragana, unicode.Katakana) })
 }
-
-var pairing = wordSet("and or und oder et ou y e o")
 
 // anyArticle reports an article of any language that the lexicon has.
 func anyArticle(t term) bool { return articleWords[t.low] || foreignArticles[t.low] }
@@ -328,7 +328,7 @@ func (al *alignment) words(pairs map[int]bool) int {
 
 // verbal guesses from its form whether a term is a verb.
 func verbal(t term) bool {
-	return strings.HasSuffix(t.low, "ed") || strings.HasSuffix(t.low, "s") && !t.name || strings.HasSuffix(t.low, "ing") || irregular[t.low] != ""
+	return strings.HasSuffix(t.low, "ed") || strings.HasSuffix(t.low, "s") && !t.name || strings.HasSuffix(t.low, "ing") || irregular[t.low] != "" && !t.name
 }
 
 func possessive(t term) bool { return strings.HasSuffix(t.low, "'s") || strings.HasSuffix(t.low, "s'") }
@@ -353,9 +353,10 @@ func around(index index, c *claim, i int) (before, after map[int]bool) {
 	return before, after
 }
 
+// byAfter reports whether one of the four terms after the verb at i leads to who does it.
 func byAfter(c *claim, i int) bool {
 	for k := i + 1; k < len(c.terms) && k <= i+4; k++ {
-		if c.terms[k].low == "by" || c.terms[k].low == "von" || c.terms[k].low == "par" || c.terms[k].low == "por" {
+		if byWords[c.terms[k].low] {
 			return true
 		}
 	}

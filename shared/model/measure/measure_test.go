@@ -304,3 +304,35 @@ func TestThreeZerosAreThousands(t *testing.T) {
 		require.InDelta(t, want, quantities[0].Lo, 1e-9*want+1e-9, text)
 	}
 }
+
+func TestAFractionThatComparesIsAMultiple(t *testing.T) {
+	t.Parallel()
+	for sentence, want := range map[string]float64{
+		"The pump is half as fast as the old one.":          0.5,
+		"The mill makes half as many tiles as before.":      0.5,
+		"The island is a third as large as Norland.":        1. / 3,
+		"The lake is half the size of Orlin.":               0.5,
+		"Die Pumpe ist halb so schnell wie die alte.":       0.5,
+		"El tren es la mitad de rápido que el autobús.":     0.5,
+		"Die Pumpe ist anderthalbmal so schnell wie diese.": 1.5,
+	} {
+		quantities, _ := Find(sentence)
+		require.Len(t, quantities, 1, sentence)
+		require.Equal(t, "times", quantities[0].Family, sentence)
+		require.InDelta(t, want, quantities[0].Lo, 1e-9, sentence)
+	}
+	for _, sentence := range []string{"Half the schools are closed.", "He paid half as a deposit.", "Half of the pumps are as fast as before."} {
+		quantities, _ := Find(sentence)
+		for _, q := range quantities {
+			require.NotEqual(t, "times", q.Family, sentence)
+		}
+	}
+}
+
+func TestANumberWordWithACapitalIsAName(t *testing.T) {
+	t.Parallel()
+	quantities, _ := Find("Das Rathaus wurde von Otto Reiners entworfen.")
+	require.Empty(t, quantities)
+	quantities, _ = Find("Otto musei della città sono chiusi.")
+	require.Len(t, quantities, 1)
+}

@@ -169,6 +169,9 @@ func (p *parser) multiple(i int) (q Quantity, next int, ok bool) {
 	if v, found := multiples[p.at(i).low]; found {
 		return Quantity{Lo: v, Hi: v, grain: 0.5, Family: "times", Unit: "times"}, i + 1, true
 	}
+	if v, next := p.partAs(i); next > i {
+		return Quantity{Lo: v, Hi: v, grain: 0.01, Family: "times", Unit: "times"}, next, true
+	}
 	if p.at(i).low != "factor" && p.at(i).low != "faktor" {
 		return q, i, false
 	}
@@ -188,6 +191,31 @@ func (p *parser) multiple(i int) (q Quantity, next int, ok bool) {
 		q.Lo, q.Hi = q.Hi, q.Lo
 	}
 	return q, m.next, true
+}
+
+// partAs reads a fraction that compares: "half as fast as", "a third as many", "half the size of" after "is", "halb so schnell wie", "la mitad de rápida
+// que". It returns the token after it, or i if there is none.
+func (p *parser) partAs(i int) (v float64, next int) {
+	asAgain := func(k int, again string) bool { // "as fast as", "so schnell wie"
+		for n := k + 1; n <= k+4; n++ {
+			if p.at(n).low == again && n > k+1 {
+				return true
+			}
+		}
+		return much[p.at(k+1).low]
+	}
+	t := p.at(i).low
+	switch {
+	case t == "half" && p.at(i+1).low == "as" && asAgain(i+1, "as"), t == "halb" && p.at(i+1).low == "so" && asAgain(i+1, "wie"):
+		return 0.5, i + 1
+	case t == "mitad" && p.at(i+1).low == "de" && asAgain(i+1, "que"):
+		return 0.5, i + 1
+	case t == "half" && articles[p.at(i+1).low] && sizes[p.at(i+2).low] && of[p.at(i+3).low] && isForms[p.at(i-1).low]:
+		return 0.5, i + 1
+	case (t == "a" || t == "one") && fractions[p.at(i+1).low] != 0 && p.at(i+2).low == "as" && asAgain(i+2, "as"):
+		return fractions[p.at(i+1).low], i + 2
+	}
+	return 0, i
 }
 
 // magnitude reads a number at token j: digits or words, a sign, a scale, a fraction.
@@ -293,12 +321,18 @@ func (p *parser) spelled(j int) (v float64, next int, ok bool) {
 		v, next = small[t], j+1
 	case t == "one":
 		v, next = 1, j+1
-	case p.commaDecimal && foreignSmall[t] != 0:
+	case p.commaDecimal && foreignSmall[t] != 0 && !p.capital(j):
 		v, next = foreignSmall[t], j+1
 	default:
 		return 0, j, false
 	}
 	return v, next, true
+}
+
+// capital reports whether the word at token j has a capital within a sentence: "Otto" is no number there.
+func (p *parser) capital(j int) bool {
+	r, _ := utf8.DecodeRuneInString(p.at(j).raw)
+	return unicode.IsUpper(r) && j > 0 && p.at(j-1).kind != symbol
 }
 
 // scale reads scale words ("million", "thousand million"): their product, 1 if there are none.

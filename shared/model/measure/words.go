@@ -56,7 +56,10 @@ var (
 	// multiples in one word.
 	multiples = map[string]float64{"twice": 2, "double": 2, "doubled": 2, "doubles": 2, "twofold": 2, "tripled": 3, "triples": 3, "triple": 3, "thrice": 3, "threefold": 3,
 		"quadrupled": 4, "fourfold": 4, "fivefold": 5, "tenfold": 10, "halved": 0.5, "halves": 0.5,
-		"doppelt": 2, "zweimal": 2, "dreimal": 3, "viermal": 4, "fünfmal": 5, "zehnmal": 10, "verdoppelte": 2, "doble": 2, "triplo": 3, "doppio": 2}
+		"doppelt": 2, "zweimal": 2, "dreimal": 3, "viermal": 4, "fünfmal": 5, "zehnmal": 10, "anderthalbmal": 1.5, "verdoppelte": 2, "doble": 2, "triplo": 3, "doppio": 2}
+	much       = set("much many viel viele")
+	sizes      = set("size length height width depth weight speed age area volume price")
+	isForms    = set("is are was were")
 	timesWords = set("times mal fois veces volte x × fold 倍")
 
 	approxWords = set("about around roughly approximately approx circa ca nearly almost some ~ ≈ close etwa rund ungefähr zirka fast knapp environ presque près " +
