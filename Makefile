@@ -37,7 +37,7 @@ test: need-go need-gcc ## all tests (needs Go and gcc only)
 	@$(OFFLINE_ENV) CGO_ENABLED=1 go test -timeout $(TIMEOUT) $(TAGS) $(PACKAGES)
 
 test-servers: need-go need-gcc ## what must hold on three NATS servers (many minutes)
-	@$(OFFLINE_ENV) CGO_ENABLED=1 go test $(TAGS),threeservers -count=1 -p 1 -timeout 20m ./jetstream/batch ./jetstream/lease ./jetstream/projector ./jetstream/readers ./jetstream/topology ./shared/notebook
+	@$(OFFLINE_ENV) CGO_ENABLED=1 go test $(TAGS),threeservers -count=1 -p 1 -timeout 20m ./jetstream/batch ./jetstream/lease ./jetstream/projector ./jetstream/readers ./jetstream/topology ./shared/artifact ./shared/notebook
 	@$(OFFLINE_ENV) CGO_ENABLED=1 go test $(TAGS),threeservers -count=1 -timeout 60m -v -run 'ThreeServers|WhoeverIsKilled|OneGatewayDead|FiftyThreads' ./cluster/e2e
 
 AWAY ?= 8s

@@ -11,14 +11,14 @@
 #
 # All but the last two go on until Ctrl-C; with ONCE=1 they end when they have read what was stored so far.
 #
-# Each event is one line of JSON. DATA is Factstream's data directory (./data), where the address and the credentials are; NATS_URL,
+# Each event is one line of JSON. DATA, or FACTSTREAM_DATA, is Factstream's data directory (./data), where the address and the credentials are; NATS_URL,
 # NATS_USER and NATS_PASSWORD stand in for them.
 set -euo pipefail
 
 command -v nats >/dev/null || { echo "read.sh: the nats command line (natscli) is missing; see https://github.com/nats-io/natscli" >&2; exit 1; }
-data=${DATA:-data}
+data=${DATA:-${FACTSTREAM_DATA:-data}}
 if [[ -z ${NATS_URL-} && ! -r $data/address ]]; then # it is there as long as Factstream runs
-  echo "read.sh: no Factstream runs on $data: there is no $data/address; start it (factstream up), or set DATA or NATS_URL" >&2
+  echo "read.sh: no Factstream runs on $data: there is no $data/address; start it (factstream up), or set FACTSTREAM_DATA or NATS_URL" >&2
   exit 1
 fi
 # In variables, since all users of a machine can read a program's arguments.

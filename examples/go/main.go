@@ -8,9 +8,12 @@
 //	go run . --cursor FILE                         goes on where it stopped; the position is in the file
 //	go run . --name ext-my-program                 goes on where it stopped; the position is on the server
 //	go run . --once                                ends when it has read what was stored so far
+//
+// Without --data it is the data directory that FACTSTREAM_DATA names, as for Factstream itself, else ./data.
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -72,7 +75,7 @@ func main() {
 func parse(args []string) (options, error) {
 	var o options
 	flags := flag.NewFlagSet("subscriber", flag.ContinueOnError)
-	data := flags.String("data", "data", "Factstream's data directory, for the address and the credentials")
+	data := flags.String("data", cmp.Or(os.Getenv("FACTSTREAM_DATA"), "data"), "Factstream's data directory (FACTSTREAM_DATA), for the address and the credentials")
 	flags.StringVar(&o.url, "url", "", "the NATS server, instead of the one of the data directory")
 	flags.StringVar(&o.credentials, "credentials", "", "a file with user:password, instead of the one of the data directory")
 	flags.StringVar(&o.since, "since", "", "begin at this time, or this long ago")

@@ -168,3 +168,26 @@ func TestWithoutAFactstreamItIsSaidWhatToDo(t *testing.T) {
 	require.ErrorContains(t, err, "no Factstream runs on")
 	require.ErrorContains(t, err, "start it (factstream up), or give --data or --url")
 }
+
+func TestTheDataDirectoryIsThatOfFactstream(t *testing.T) { // not in parallel: it sets the environment
+	set, given := t.TempDir(), t.TempDir()
+	for dir, address := range map[string]string{set: "nats://127.0.0.1:1", given: "nats://127.0.0.1:2"} {
+		require.NoError(t, os.WriteFile(filepath.Join(dir, "address"), []byte(address+"\n"), 0o600))
+	}
+	for name, c := range map[string]struct {
+		variable  string
+		args      []string
+		data, url string
+	}{
+		"by the variable": {variable: set, data: set, url: "nats://127.0.0.1:1"},
+		"by the argument, whatever the variable says": {variable: set, args: []string{"--data", given}, data: given, url: "nats://127.0.0.1:2"},
+		"the credentials alone":                       {variable: set, args: []string{"--url", "nats://127.0.0.1:3"}, data: set, url: "nats://127.0.0.1:3"},
+		"by neither":                                  {args: []string{"--url", "nats://127.0.0.1:3"}, data: "data", url: "nats://127.0.0.1:3"},
+	} {
+		t.Setenv("FACTSTREAM_DATA", c.variable)
+		o, err := parse(c.args)
+		require.NoError(t, err, name)
+		require.Equal(t, c.url, o.url, name)
+		require.Equal(t, filepath.Join(c.data, "credentials", "reader"), o.credentials, name)
+	}
+}

@@ -23,7 +23,7 @@ const CONSUMER_NOT_FOUND = 10014;
 async function main() {
   const { values: options } = parseArgs({
     options: {
-      data: { type: "string", default: "data" },
+      data: { type: "string", default: process.env.FACTSTREAM_DATA || "data" },
       url: { type: "string" },
       credentials: { type: "string" },
       since: { type: "string" },

@@ -42,6 +42,7 @@ var (
 
 // Store keeps artifacts in the object store of the bus. It may be used by several goroutines and processes.
 type Store struct {
+	nc      *nats.Conn
 	objects jetstream.ObjectStore
 	stream  jetstream.Stream // behind the object store, to see whether content is whole
 
@@ -51,10 +52,12 @@ type Store struct {
 
 // What is asked of the store ends after this time, and for content longer by its size at this rate, in bytes a second, also when
 // the caller could wait longer: servers that elect a leader leave some requests unanswered, and asking again helps. The library's
-// own time is 5 s for a whole object.
+// own time is 5 s for a whole object. Nothing takes longer than longestTime, which is more than an answer of 256 MiB needs: pieces that
+// have no name for longer belong to nobody (SafeAge).
 const (
 	requestTime = 5 * time.Second
 	slowestRate = 1 << 20
+	longestTime = 30 * time.Minute
 )
 
 // putsAtOnce of many contents are on their way together: each waits for three answers, of which two come after a sync to disk.
@@ -70,7 +73,7 @@ func Open(ctx context.Context, js jetstream.JetStream) (*Store, error) {
 	if err != nil {
 		return nil, fmt.Errorf("open the stream of the object store %s: %w", topology.StoreArtifacts, err)
 	}
-	return &Store{objects: objects, stream: stream, busy: map[string]chan struct{}{}}, nil
+	return &Store{nc: js.Conn(), objects: objects, stream: stream, busy: map[string]chan struct{}{}}, nil
 }
 
 // Put keeps content for thread, unless it is kept already.
@@ -236,6 +239,10 @@ func (s *Store) keep(ctx context.Context, ref Ref, content io.Reader) (Ref, erro
 	if err != nil {
 		return Ref{}, ref.failed("keep", err)
 	}
+	// A process that was stopped for longer than a put may take may have lost its first pieces meanwhile: put again, they are looked for.
+	if err := ctx.Err(); errors.Is(err, context.DeadlineExceeded) {
+		return Ref{}, ref.failed("keep", err)
+	}
 	if !ref.matches(info) {
 		if err := s.objects.Delete(ctx, ref.Ref); err != nil {
 			return Ref{}, ref.failed("remove the changed file kept as", err)
@@ -300,7 +307,7 @@ func (s *Store) whole(ctx context.Context, ref Ref, info *jetstream.ObjectInfo) 
 	if info.Chunks == 0 {
 		return nil
 	}
-	pieces := "$O." + topology.StoreArtifacts + ".C." + info.NUID
+	pieces := piecesOf + info.NUID
 	state, err := s.stream.Info(ctx, jetstream.WithSubjectFilter(pieces))
 	if err != nil {
 		return err
@@ -375,5 +382,6 @@ func (r Ref) failed(doing string, err error) error {
 
 // bounded bounds one operation on so many bytes of content.
 func bounded(ctx context.Context, size int64) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, requestTime+time.Duration(size)*time.Second/slowestRate)
+	size = min(size, slowestRate*int64(longestTime/time.Second))
+	return context.WithTimeout(ctx, min(requestTime+time.Duration(size)*time.Second/slowestRate, longestTime))
 }

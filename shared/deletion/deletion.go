@@ -86,9 +86,9 @@ func ReceiptOf(t *notebook.Thread, run string) Receipt {
 	return receipt
 }
 
-// VoidOf lists what was kept for the answer of a run that ended otherwise before the answer was settled, and that no run of the thread refers to. The raw
-// answer is not of it, but for a replay's: it is the trail of its attempt, under whose name it is found. While another run of the thread is open nothing is listed, since the same content may be kept for
-// that one at this moment. It is pure.
+// VoidOf lists what was kept for the answer of a run that ended otherwise before the answer was settled, and that no run of the thread refers
+// to. The raw answer is not of it, but for a replay's: it is the trail of its attempt, under whose name it is found. While another run of the
+// thread is open nothing is listed, since the same content may be kept for that one at this moment; what stays so is Unwanted later. It is pure.
 func VoidOf(t *notebook.Thread, run string, answer event.RunCompleted) (void []artifact.Ref) {
 	r := t.Runs[run]
 	if r == nil || r.Failure == nil {
@@ -111,6 +111,31 @@ func VoidOf(t *notebook.Thread, run string, answer event.RunCompleted) (void []a
 		}
 	}
 	return void
+}
+
+// Unwanted says whether an artifact of the thread that has no name is what an answer left that came to nothing: the thread may have had such an
+// answer, nothing of the thread is open, so that nobody keeps anything for it at this moment, and no run refers to the artifact. It is pure.
+func Unwanted(t *notebook.Thread, ref artifact.Ref) bool {
+	if !t.Exists() || !HadVoid(t) { // all that a deleted thread had goes with it
+		return false
+	}
+	for _, r := range t.Runs {
+		if r.Open || !r.Terminal() {
+			return false
+		}
+	}
+	return !Refers(t, ref)
+}
+
+// HadVoid says whether an answer of the thread may have come to nothing after it was kept: a run ended otherwise, or had more than one attempt.
+// It is pure.
+func HadVoid(t *notebook.Thread) bool {
+	for _, r := range t.Runs {
+		if r.Failure != nil || len(r.Attempts) > 1 {
+			return true
+		}
+	}
+	return false
 }
 
 // Refers says whether the answer of a run of the thread, which has its receipt still, refers to an artifact. It is pure.

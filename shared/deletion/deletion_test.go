@@ -175,6 +175,49 @@ func TestWhatWasKeptForAnAnswerThatIsVoidIsWhatNoRunHas(t *testing.T) {
 	require.Empty(t, void(), "one that is open may be keeping the same at this moment")
 }
 
+func TestWhatIsUnwantedIsWhatNobodyRefersToOrMayKeep(t *testing.T) {
+	t.Parallel()
+	blob := func(name string) event.Blob { return event.Blob{Ref: name, SHA256: name, Size: 1} }
+	has := func(names ...string) *notebook.Completion {
+		var kept []event.Blob
+		for _, name := range names {
+			kept = append(kept, blob(name))
+		}
+		return &notebook.Completion{Kept: kept}
+	}
+	cancelled := notebook.Run{EndSeq: 1, Failure: &event.RunFailed{Code: event.CodeCancelled}}
+	well := notebook.Run{EndSeq: 2, Completed: has("page 1")}
+	cases := map[string]struct {
+		runs     []notebook.Run
+		gone     bool
+		unwanted []string // of page 1 and page 2
+	}{
+		"no run":                               {},
+		"one that ended well":                  {runs: []notebook.Run{well}},
+		"one that was cancelled":               {runs: []notebook.Run{cancelled}, unwanted: []string{"page 1", "page 2"}},
+		"and another that ended well":          {runs: []notebook.Run{cancelled, well}, unwanted: []string{"page 2"}},
+		"and another that waits":               {runs: []notebook.Run{cancelled, well, {Open: true}}},
+		"and another that is distilled":        {runs: []notebook.Run{cancelled, well, {EndSeq: 3, Open: true, Completed: has()}}},
+		"an attempt before the one that ended": {runs: []notebook.Run{{EndSeq: 1, Attempts: make([]notebook.Attempt, 2), Completed: has("page 2")}}, unwanted: []string{"page 1"}},
+		"one whose receipt was deleted":        {runs: []notebook.Run{cancelled, {EndSeq: 1, Deleted: true, Completed: has("page 1")}}, unwanted: []string{"page 1", "page 2"}},
+		"a thread that was deleted":            {runs: []notebook.Run{cancelled}, gone: true},
+	}
+	for name, c := range cases {
+		th := notebook.NewThread("t")
+		th.Standing, th.Deleted = notebook.Idle, c.gone
+		for i := range c.runs {
+			th.Runs[string(rune('a'+i))] = &c.runs[i]
+		}
+		var unwanted []string
+		for _, page := range []string{"page 1", "page 2"} {
+			if Unwanted(th, artifact.Ref{Ref: page, SHA256: page, Size: 1}) {
+				unwanted = append(unwanted, page)
+			}
+		}
+		require.Equal(t, c.unwanted, unwanted, name)
+	}
+}
+
 func TestADeletedRunTakesItsAttemptsAndItsTrailWithIt(t *testing.T) {
 	t.Parallel()
 	s := setup(t)

@@ -48,6 +48,32 @@ func (s *story) callFails(code string, retryable bool) {
 	s.must(FailAttempt{Run: s.last().ID, N: len(s.last().Attempts), Code: code, Detail: "It did not work out.", Retryable: retryable, Delays: []time.Duration{time.Second, time.Minute}})
 }
 
+// byHand asks a question of a person while the run of the first cycle is under way, lets things happen to both, and settles what there is.
+func (s *story) byHand(happens func(first, second string)) {
+	s.start()
+	s.begin()
+	require.NoError(s.t, s.request("By hand?"))
+	happens(s.thread.RunIDs[0], s.thread.RunIDs[1])
+	for _, c := range s.thread.Cycles {
+		for _, step := range c.Newest().Remaining() {
+			s.must(FailStage{Stage: step, Entity: strconv.Itoa(c.ID), Class: event.ClassModelAway, Reason: "The model is away"})
+		}
+		s.must(Settle{ClosingStep{Cycle: c.ID}})
+	}
+	s.auto()
+}
+
+func (s *story) breaks(run string) {
+	s.must(FailAttempt{Run: run, N: 1, Code: "task_error", Detail: "It did not work out."})
+}
+
+func (s *story) endsWell(run string) {
+	s.must(StartAttempt{Run: run, Max: 3})
+	s.must(CompleteRun{Run: run, Completed: event.RunCompleted{Attempt: 1, Cost: 250}})
+	s.must(Distil{Run: run, Engine: "extractive"})
+	s.must(Judge{Run: run, Engine: "extractive"})
+}
+
 func fact(statement string) event.Fact {
 	print := text.Fingerprint(statement)
 	return event.Fact{ID: FactID("t", print), Fingerprint: print, Statement: statement, Confidence: 0.9}
@@ -131,6 +157,30 @@ func TestStatusAfterEveryEnd(t *testing.T) {
 			_ = s.do(Start{Access: s.access})
 		}, Complete, ReasonAnswerBudget, "limit of 0 answers"},
 		{"the provider failed", nil, func(s *story) { s.start(); s.callFails("task_error", false); s.settle(); s.auto() }, Idle, ReasonProvider, "task_error"},
+		{"the provider failed while a run by hand waited, which was withdrawn", nil, func(s *story) {
+			s.byHand(func(first, _ string) { s.breaks(first) })
+		}, Idle, ReasonProvider, "task_error"},
+		{"a run was cancelled while one by hand waited", nil, func(s *story) {
+			s.byHand(func(first, _ string) { s.must(CancelRun{Run: first}) })
+		}, Idle, ReasonProvider, event.CodeCancelled},
+		{"the provider failed after a run by hand had ended well", nil, func(s *story) {
+			s.byHand(func(first, second string) { s.endsWell(second); s.breaks(first) })
+		}, Idle, ReasonProvider, "task_error"},
+		{"the provider failed and a run by hand ended well after it", nil, func(s *story) {
+			s.byHand(func(first, second string) {
+				s.must(StartAttempt{Run: second, Max: 3})
+				s.breaks(first)
+				s.endsWell(second)
+			})
+		}, Running, ReasonCycle, "Cycle 3"},
+		{"started again after that, and what it asked was withdrawn", nil, func(s *story) {
+			s.byHand(func(first, _ string) { s.breaks(first) })
+			s.start()
+			zero := 0
+			s.must(Configure{Changes: event.ThreadConfigured{Budget: &zero}})
+			s.settle()
+			s.auto()
+		}, Complete, ReasonBudget, "0 in the budget"},
 		{"the provider failed between tries", nil, func(s *story) { s.start(); s.callFails("stall", true) }, Running, ReasonCycle, "Cycle 1"},
 		{"the attempts are used up", nil, func(s *story) {
 			s.start()

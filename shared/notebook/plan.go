@@ -3,6 +3,7 @@ package notebook
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sort"
 	"strings"
 
@@ -112,17 +113,27 @@ func (t *Thread) plan(p planning) ([]event.RunRequested, *event.ThreadParked) {
 	return runs, nil
 }
 
-// providerFailure gives the run of the newest cycle that failed or was cancelled, nil when none did.
+// providerFailure gives the run that failed or was cancelled and after which nothing was asked, nil when there is none: one of the newest cycle, or
+// one of an earlier cycle that ended so while the newest was waiting, which was withdrawn for it, and that nothing has made up for.
 func (t *Thread) providerFailure() *Run {
 	if len(t.Cycles) == 0 {
 		return nil
 	}
-	for _, id := range t.Cycles[len(t.Cycles)-1].Runs {
-		if r := t.Runs[id]; r.Status == "failed" {
-			return r
+	newest := t.Cycles[len(t.Cycles)-1]
+	for _, c := range slices.Backward(t.Cycles) {
+		for _, id := range c.Runs {
+			r := t.Runs[id]
+			if r.Status == "failed" && (c == newest || t.failedBefore(newest, r) && !t.madeUpFor(r)) {
+				return r
+			}
 		}
 	}
 	return nil
+}
+
+// failedBefore says whether a run ended when all of a later cycle had been asked for.
+func (t *Thread) failedBefore(later *Cycle, r *Run) bool {
+	return !slices.ContainsFunc(later.Runs, func(id string) bool { return t.Runs[id].Seq > r.EndSeq })
 }
 
 // stageFailure names what of the newest cycle's chain is missing so that autopilot must not go on.

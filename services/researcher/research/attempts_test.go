@@ -11,11 +11,13 @@ import (
 	"github.com/factstream/factstream/fixtures/standin"
 	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/jetstream/worker"
+	"github.com/factstream/factstream/services/researcher/provider"
 	"github.com/factstream/factstream/shared/artifact"
 	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/notebook"
 	"github.com/factstream/factstream/shared/service/servicetest"
+	"github.com/factstream/factstream/shared/telemetry"
 )
 
 // Every way in which calls can end, and what becomes of the run, its attempts and its money. The delays before the
@@ -246,4 +248,62 @@ func TestAReplayThatIsDeliveredAgainWhileItIsPlayedIsPlayedOnce(t *testing.T) {
 	got := awaitRun(t, r.Service, thread, run)
 	require.Equal(t, "completed", got.Status, "%+v", got.Failure)
 	require.Len(t, got.Attempts, 1)
+}
+
+// An append whose answer did not come may have been stored, and is decided again: then it leads to nothing. What became of the attempt is known
+// all the same, and the message is not done while the run waits for its next attempt.
+func TestWhatAFailedAttemptEndsInIsKnownWhenItsAppendIsDecidedAgain(t *testing.T) {
+	t.Parallel()
+	stall := &provider.Error{Code: "stall", Detail: "It said nothing for long.", Retryable: true}
+	refusal := &provider.Error{Code: "auth_error", Detail: "The provider refuses the key."}
+	minute := []time.Duration{time.Minute, time.Minute}
+	cases := map[string]struct {
+		failure *provider.Error
+		delays  []time.Duration
+		then    func(t *testing.T, r *Researcher, j job) // between the two tries
+		outcome string
+		err     error // as of errors.Is; of one that is to be tried again the detail is looked for
+	}{
+		"to be tried again":     {failure: stall, delays: minute, outcome: telemetry.OutcomeLater},
+		"tried often enough":    {failure: stall, outcome: telemetry.OutcomeFailed},
+		"not to be tried again": {failure: refusal, delays: minute, outcome: telemetry.OutcomeFailed},
+		"cancelled since": {failure: stall, delays: minute, outcome: telemetry.OutcomeSkipped, then: func(t *testing.T, r *Researcher, j job) {
+			servicetest.Append(t, r.Service, j.thread, notebook.CancelRun{Run: j.run})
+		}},
+		"deleted since": {failure: stall, delays: minute, outcome: telemetry.OutcomeSkipped, then: func(t *testing.T, r *Researcher, j job) {
+			servicetest.Append(t, r.Service, j.thread, notebook.DeleteThread{})
+		}},
+		"begun again by another since": {failure: stall, delays: []time.Duration{0}, err: errOvertaken, then: func(t *testing.T, r *Researcher, j job) {
+			servicetest.Append(t, r.Service, j.thread, notebook.StartAttempt{Run: j.run, Holder: "another", Max: 3, After: 1})
+		}},
+	}
+	for name, c := range cases {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := open(t, servicetest.NewBus(t), Options{}, func(cfg *config.Config) { cfg.RetryDelays = c.delays })
+			servicetest.Run(t, r.Service)
+			thread := newThread(t, r.Service)
+			run := request(t, r.Service, thread, liveAccess)
+			servicetest.Append(t, r.Service, thread, notebook.StartAttempt{Run: run, Holder: "this", Max: 3})
+			j := job{cause: "requested", thread: thread, run: run, asked: runOf(r.Service, thread, run).Requested}
+			settle := func() (string, error) {
+				return r.settle(t.Context(), j, answer{attempt: attempt{thread, run, 1}, err: c.failure})
+			}
+			first, firstErr := settle()
+			if c.then != nil {
+				c.then(t, r, j)
+			}
+			again, err := settle()
+			require.Equal(t, c.outcome, again)
+			if c.outcome == telemetry.OutcomeLater {
+				require.ErrorContains(t, err, c.failure.Detail)
+			} else {
+				require.ErrorIs(t, err, c.err)
+			}
+			if c.then == nil {
+				require.Equal(t, first, again)
+				require.Equal(t, firstErr == nil, err == nil)
+			}
+		})
+	}
 }

@@ -3,8 +3,10 @@ package research
 import (
 	"context"
 	"errors"
+	"strings"
 	"time"
 
+	"github.com/factstream/factstream/shared/artifact"
 	"github.com/factstream/factstream/shared/deletion"
 	"github.com/factstream/factstream/shared/notebook"
 )
@@ -42,7 +44,61 @@ func (r *Researcher) clearOnce(ctx context.Context, done map[string]int) error {
 		return err
 	}
 	threads, receipts := r.deleted(done)
-	return errors.Join(r.clearThreads(ctx, threads, done), r.clearRuns(ctx, receipts, done), r.clearSpool())
+	return errors.Join(r.clearThreads(ctx, threads, done), r.clearRuns(ctx, receipts, done), r.clearSpool(), r.clearLeft(ctx))
+}
+
+// clearLeft removes from the artifacts what no deletion finds: pieces without a name, and what was kept for answers that came to nothing while
+// another run of their thread was open.
+func (r *Researcher) clearLeft(ctx context.Context) error {
+	swept, err := r.Artifacts.Sweep(ctx, r.options.Left, r.unwanted)
+	if swept.Pieces > 0 {
+		r.Log.Info().Int("puts", swept.Pieces).Msg("removed pieces of artifacts that nothing names")
+	}
+	if len(swept.Unwanted) == 0 {
+		return err
+	}
+	if _, catchErr := r.Tail.CatchUp(ctx); catchErr != nil {
+		return errors.Join(err, catchErr)
+	}
+	faults, removed := []error{err}, 0
+	for _, ref := range swept.Unwanted {
+		thread, _, _ := strings.Cut(ref.Ref, "/")
+		if !r.unwanted(thread, ref) { // something was asked for meanwhile
+			continue
+		}
+		if err := r.Artifacts.Delete(ctx, ref); err != nil {
+			faults = append(faults, err)
+			continue
+		}
+		removed++
+	}
+	if removed > 0 {
+		r.Log.Info().Int("artifacts", removed).Msg("removed what was kept for answers that came to nothing")
+	}
+	return errors.Join(faults...)
+}
+
+// unwanted says whether an artifact without a name is left of an answer that came to nothing. Of a thread with an event that this version
+// cannot read nothing is: that event may refer to it.
+func (r *Researcher) unwanted(thread string, ref artifact.Ref) (unwanted bool) {
+	r.Tail.ViewAll(func(n *notebook.Notebook) {
+		unwanted = deletion.Unwanted(n.Thread(thread), ref) && readable(n, thread)
+	})
+	return unwanted
+}
+
+// readable says whether every event of a thread could be applied.
+func readable(n *notebook.Notebook, thread string) bool {
+	bad, count := n.Bad()
+	if count > len(bad) { // whose the others are is not known
+		return false
+	}
+	for _, b := range bad {
+		if strings.Contains(b.Subject, "."+thread+".") {
+			return false
+		}
+	}
+	return true
 }
 
 // deleted lists the threads and the runs that were deleted and not purged often enough.

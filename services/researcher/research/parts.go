@@ -15,6 +15,7 @@ import (
 	"github.com/factstream/factstream/services/researcher/provider"
 	"github.com/factstream/factstream/services/researcher/provider/replay"
 	"github.com/factstream/factstream/services/researcher/provider/tabstack"
+	"github.com/factstream/factstream/shared/artifact"
 	"github.com/factstream/factstream/shared/config"
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/model"
@@ -26,6 +27,7 @@ import (
 type Options struct {
 	Sweep   time.Duration // between two looks for lost steps; 10 s
 	Janitor time.Duration // between two clearings after the one at the start; 1 h
+	Left    time.Duration // how old artifacts must be that are cleared because nothing refers to them; artifact.SafeAge
 	// MinFree is how many bytes must be free where answers are kept before a call starts; 256 MiB. A full store refuses
 	// every publish, renewals of the lease too.
 	MinFree int64
@@ -109,6 +111,9 @@ func (o Options) withDefaults() Options {
 	}
 	if o.Janitor <= 0 {
 		o.Janitor = time.Hour
+	}
+	if o.Left <= 0 {
+		o.Left = artifact.SafeAge
 	}
 	if o.MinFree <= 0 {
 		o.MinFree = config.LeastFree

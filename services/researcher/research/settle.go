@@ -109,7 +109,7 @@ func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, err
 	if err := pointSettled.Hit(ctx); err != nil {
 		return "", err
 	}
-	if outcome == telemetry.OutcomeSkipped {
+	if outcome == telemetry.OutcomeSkipped && !r.settledBy(j, a.attempt) { // an earlier try may have been stored although its answer did not come
 		r.clearGone(ctx, j)
 		r.clearVoid(ctx, j, completed)
 	} else {
@@ -165,17 +165,34 @@ func (r *Researcher) fail(ctx context.Context, j job, a answer, failure *provide
 	if len(appended.Events) == 0 && r.overtaken(j, a.attempt) {
 		return "", &finished{errOvertaken}
 	}
-	outcome := outcomeOf(appended)
-	if until := retryAt(appended, j.run); !until.IsZero() {
+	if until := r.retryAt(j, a.attempt, appended); !until.IsZero() {
 		return telemetry.OutcomeLater, &finished{r.later(until, string(failure.Code), failure.Detail)}
 	}
-	return outcome, nil
+	if r.failedBy(j, a.attempt) {
+		return telemetry.OutcomeFailed, nil
+	}
+	return outcomeOf(appended), nil
 }
 
-// retryAt is when the run may be tried again; zero when it has ended.
-func retryAt(appended notebook.Appended, run string) (at time.Time) {
+// retryAt is when the run may be tried again after attempt a failed; zero when it has ended. It is what the notebook says: what was decided last
+// leads to nothing when an earlier try was stored although its answer did not come, and may name another time than that one. What was decided
+// counts where the process does not see it yet.
+func (r *Researcher) retryAt(j job, a attempt, appended notebook.Appended) (at time.Time) {
+	seen := false
+	r.Tail.View(j.thread, func(t *notebook.Thread) {
+		if over(t, j.run) {
+			seen = true
+			return
+		}
+		if last, open := t.Runs[j.run].OpenAttempt(); !open && last.N == a.n {
+			seen, at = true, last.RetryAt
+		}
+	})
+	if seen {
+		return at
+	}
 	for _, e := range appended.Events {
-		if e.Entity != run {
+		if e.Entity != j.run {
 			continue
 		}
 		switch d := e.Data.(type) {
@@ -190,6 +207,24 @@ func retryAt(appended notebook.Appended, run string) (at time.Time) {
 	return at
 }
 
+// failedBy says whether the run ended because attempt a failed.
+func (r *Researcher) failedBy(j job, a attempt) (failed bool) {
+	r.Tail.View(j.thread, func(t *notebook.Thread) {
+		run := t.Runs[j.run]
+		failed = run != nil && run.Status == "failed" && run.Failure.Code != event.CodeCancelled && run.Failure.Attempt == a.n
+	})
+	return failed
+}
+
+// settledBy says whether the answer of attempt a is the run's.
+func (r *Researcher) settledBy(j job, a attempt) (settled bool) {
+	r.Tail.View(j.thread, func(t *notebook.Thread) {
+		run := t.Runs[j.run]
+		settled = run != nil && run.Completed != nil && run.Completed.Attempt == a.n
+	})
+	return settled
+}
+
 // keepRaw saves the answer of an attempt. With its name it is found by the attempt alone, before an event refers to it and without one.
 func (r *Researcher) keepRaw(ctx context.Context, a answer, name string) (artifact.Ref, error) {
 	if a.raw == nil {
@@ -202,11 +237,13 @@ func (r *Researcher) keepRaw(ctx context.Context, a answer, name string) (artifa
 	return a.raw.keep(ctx, r.Artifacts, a.thread, name, known)
 }
 
-// keepAgain keeps once more what a run that was deleted may have taken with it while this answer was kept and not settled: its purge knew of no
-// other that refers to it. From here on it does.
+// keepAgain keeps once more what may have been removed while this answer was kept and not settled: by the deletion of another run, or as what an
+// answer left that came to nothing. Neither knew of one that refers to it. From here on they do.
 func (r *Researcher) keepAgain(ctx context.Context, j job, a answer, name string, completed event.RunCompleted) {
 	shared := false
-	r.Tail.View(j.thread, func(t *notebook.Thread) { shared = deletion.SharedWithDeleted(t, completed) })
+	r.Tail.View(j.thread, func(t *notebook.Thread) {
+		shared = deletion.SharedWithDeleted(t, completed) || deletion.HadVoid(t)
+	})
 	if !shared {
 		return
 	}
@@ -215,7 +252,7 @@ func (r *Researcher) keepAgain(ctx context.Context, j job, a answer, name string
 		_, err = r.report(ctx, j, a, ref)
 	}
 	if err != nil {
-		r.Log.Warn().Err(err).Str("run", j.run).Msg("what a deleted run had, too, may be missing")
+		r.Log.Warn().Err(err).Str("run", j.run).Msg("what another run that is gone had, too, may be missing")
 	}
 }
 
@@ -250,7 +287,7 @@ func (r *Researcher) clearVoid(ctx context.Context, j job, void event.RunComplet
 	r.Tail.View(j.thread, func(t *notebook.Thread) { refs = deletion.VoidOf(t, j.run, void) })
 	for _, ref := range refs {
 		if err := r.Artifacts.Delete(ctx, ref); err != nil {
-			r.Log.Warn().Err(err).Str("run", j.run).Msg("an artifact of a cancelled run is left until its thread is deleted")
+			r.Log.Warn().Err(err).Str("run", j.run).Msg("an artifact of a cancelled run is left to the janitor")
 		}
 	}
 }
