@@ -27,6 +27,16 @@ func Get(ctx context.Context, js jetstream.JetStream, stream string, seq uint64)
 	return m, nil
 }
 
+// Newest gives the sequence of the newest message of a stream whose subject a filter selects. The stream's leader is asked, which has them all: any
+// replica may lag. It fails with ErrNoMessage when there is none.
+func Newest(ctx context.Context, js jetstream.JetStream, stream, filter string) (uint64, error) {
+	m, err := askLeader(ctx, js, stream, map[string]any{"last_by_subj": filter})
+	if err != nil {
+		return 0, fmt.Errorf("look up the newest message of %s in %s: %w", filter, stream, err)
+	}
+	return m.Seq, nil
+}
+
 func get(ctx context.Context, js jetstream.JetStream, stream string, seq uint64) (Message, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookupTry)
 	defer cancel()

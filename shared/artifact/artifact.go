@@ -42,7 +42,7 @@ var (
 
 // Store keeps artifacts in the object store of the bus. It may be used by several goroutines and processes.
 type Store struct {
-	nc      *nats.Conn
+	js      jetstream.JetStream
 	objects jetstream.ObjectStore
 	stream  jetstream.Stream // behind the object store, to see whether content is whole
 
@@ -63,17 +63,20 @@ const (
 // putsAtOnce of many contents are on their way together: each waits for three answers, of which two come after a sync to disk.
 const putsAtOnce = 8
 
+// objectStream is the stream behind the object store, as every client of NATS names it.
+const objectStream = "OBJ_" + topology.StoreArtifacts
+
 // Open opens the store that topology.Declare made.
 func Open(ctx context.Context, js jetstream.JetStream) (*Store, error) {
 	objects, err := js.ObjectStore(ctx, topology.StoreArtifacts)
 	if err != nil {
 		return nil, fmt.Errorf("open the object store %s: %w", topology.StoreArtifacts, err)
 	}
-	stream, err := js.Stream(ctx, "OBJ_"+topology.StoreArtifacts)
+	stream, err := js.Stream(ctx, objectStream)
 	if err != nil {
 		return nil, fmt.Errorf("open the stream of the object store %s: %w", topology.StoreArtifacts, err)
 	}
-	return &Store{nc: js.Conn(), objects: objects, stream: stream, busy: map[string]chan struct{}{}}, nil
+	return &Store{js: js, objects: objects, stream: stream, busy: map[string]chan struct{}{}}, nil
 }
 
 // Put keeps content for thread, unless it is kept already.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/factstream/factstream/jetstream/projector"
 	"github.com/factstream/factstream/jetstream/topology"
 )
 
@@ -163,29 +164,13 @@ func (s *Store) metasTo(ctx context.Context, newest uint64, do func(jetstream.Ob
 	}
 }
 
-// newestMeta is the sequence of the newest meta, 0 when there is none. It is asked of the leader, which has all of them: the library would ask
-// any server that has a copy.
+// newestMeta is the sequence of the newest meta, 0 when there is none.
 func (s *Store) newestMeta(ctx context.Context) (uint64, error) {
 	ctx, cancel := bounded(ctx, 0)
 	defer cancel()
-	const noMessage = 10037 // JSNoMessageFoundErr of the server
-	answer, err := s.nc.RequestWithContext(ctx, "$JS.API.STREAM.MSG.GET.OBJ_"+topology.StoreArtifacts, []byte(`{"last_by_subj":"`+metas+`"}`))
-	if err != nil {
-		return 0, err
-	}
-	var found struct {
-		Error   *jetstream.APIError
-		Message struct {
-			Sequence uint64 `json:"seq"`
-		}
-	}
-	switch err := json.Unmarshal(answer.Data, &found); {
-	case err != nil:
-		return 0, err
-	case found.Error != nil && found.Error.ErrorCode == noMessage:
+	newest, err := projector.Newest(ctx, s.js, objectStream, metas)
+	if errors.Is(err, projector.ErrNoMessage) {
 		return 0, nil
-	case found.Error != nil:
-		return 0, found.Error
 	}
-	return found.Message.Sequence, nil
+	return newest, err
 }

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -393,15 +392,13 @@ func Fold(ctx context.Context, path string, created time.Time, read func(do func
 		return fmt.Errorf("make %s: %w", path, err)
 	}
 	n := notebook.NewNotebook()
-	if err := p.write(ctx, slices.Values([]*batch{{}}), created); err != nil {
+	if err := p.write(ctx, []*batch{{}}, created); err != nil {
 		return err
 	}
 	return read(func(messages []notebook.Message) error {
 		if len(messages) == 0 {
 			return nil
 		}
-		batch := fold(n, messages, func() {})
-		defer batch.end()
-		return p.write(ctx, batch.parts, created)
+		return p.write(ctx, []*batch{collect(n, messages)}, created)
 	})
 }

@@ -2,6 +2,7 @@ package projection
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -13,10 +14,16 @@ const (
 	// linger is how long a change waits for others that go into the same transaction, unless somebody asks the file. The nine events of a run come
 	// within less, and one transaction for them costs little more than one of its own for each.
 	linger = 50 * time.Millisecond
-	// pendingEvents and pendingBytes bound what may be folded ahead of the file; a batch is never refused for its own size.
+	// pendingEvents and pendingBytes bound what may be folded ahead of the file, but for the size of one batch: it is added when there is less.
 	pendingEvents = 4 * projector.DefaultBatch
 	pendingBytes  = 8 << 20
+	// slowWrite is how long one write may take before those who read do not wait for it any more: a program that holds the file, or a disk that
+	// hangs, is no error for ten seconds, or never.
+	slowWrite = 500 * time.Millisecond
 )
+
+// errSlow is why who reads does not wait for the write that is under way.
+var errSlow = errors.New("notebook.db takes long to write")
 
 // pending is what is folded and not in the file yet. One goroutine adds and one takes; any may wait.
 type pending struct {
@@ -25,11 +32,13 @@ type pending struct {
 
 	mu      sync.Mutex
 	batches []*batch
-	events  int
+	taken   []*batch // and not in the file yet
+	events  int      // of both
 	bytes   int
 	folded  uint64 // sequence of the last message that was added
 	written uint64 // of the last that is in the file
 	trouble error  // why what is pending could not be written yet
+	late    bool   // the write that is under way takes long
 	closed  bool   // nothing is written any more
 	hurries int    // who wants what comes to be written at once
 	waiters map[*waiter]struct{}
@@ -47,31 +56,32 @@ func newPending(end uint64) *pending {
 	return &pending{came: make(chan struct{}, 1), left: make(chan struct{}, 1), folded: end, written: end, waiters: map[*waiter]struct{}{}}
 }
 
-// add queues what was folded, which goes into one transaction. It waits while there is too much already.
-func (q *pending) add(ctx context.Context, batches []*batch) error {
-	for !q.put(batches) {
+// room waits while there is too much already.
+func (q *pending) room(ctx context.Context) error {
+	for q.full() {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-q.left:
 		}
 	}
-	signal(q.came)
 	return nil
 }
 
-func (q *pending) put(batches []*batch) bool {
+func (q *pending) full() bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.batches) > 0 && (q.events >= pendingEvents || q.bytes >= pendingBytes) {
-		return false
-	}
-	for _, b := range batches {
-		q.batches, q.folded = append(q.batches, b), b.last
-		q.events += b.messages
-		q.bytes += b.size
-	}
-	return true
+	return len(q.batches)+len(q.taken) > 0 && (q.events >= pendingEvents || q.bytes >= pendingBytes)
+}
+
+// add queues what was folded. It goes into one transaction.
+func (q *pending) add(b *batch) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.batches, q.folded = append(q.batches, b), b.last
+	q.events += b.messages
+	q.bytes += b.size
+	signal(q.came)
 }
 
 // take waits for something, and lingers until nobody can wait any more; it gives nothing when ctx ended.
@@ -107,22 +117,27 @@ func (q *pending) look() (some, now bool) {
 	return true, q.hurries > 0 || len(q.waiters) > 0 || q.events >= projector.DefaultBatch || q.bytes >= pendingBytes/2
 }
 
-// takeAll takes what there is.
+// takeAll takes what there is. It counts as pending until advance.
 func (q *pending) takeAll() []*batch {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	batches := q.batches
-	q.batches, q.events, q.bytes = nil, 0, 0
-	signal(q.left)
+	q.batches, q.taken = nil, append(q.taken, batches...)
 	return batches
 }
 
-// advance notes what the file has now, and says whether it could not be written before.
+// advance notes what the file has now, and says whether it may have been read without that.
 func (q *pending) advance(to uint64) (recovered bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	recovered = q.trouble != nil
-	q.written, q.trouble = to, nil
+	recovered = q.trouble != nil || q.late
+	q.written, q.trouble, q.late = to, nil, false
+	for len(q.taken) > 0 && q.taken[0].last <= to {
+		q.events -= q.taken[0].messages
+		q.bytes -= q.taken[0].size
+		q.taken[0], q.taken = nil, q.taken[1:]
+	}
+	signal(q.left)
 	q.release(func(w *waiter) bool { return w.seq <= to })
 	return recovered
 }
@@ -133,6 +148,16 @@ func (q *pending) stuck(err error) {
 	defer q.mu.Unlock()
 	q.trouble = err
 	q.release(func(w *waiter) bool { return !w.patient })
+}
+
+// slower notes that the write of what ends at a sequence takes long.
+func (q *pending) slower(last uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.written < last {
+		q.late = true
+		q.release(func(w *waiter) bool { return !w.patient })
+	}
 }
 
 // close lets go who waits: nothing is written any more.
@@ -166,41 +191,40 @@ func (q *pending) hurry() (release func()) {
 	}
 }
 
-// catchUp returns when the file has what is folded at this moment. Errors: the cause of ctx's end; projector.ErrStopped when nothing is written any
-// more; and, unless patient, why the file cannot be written.
-func (q *pending) catchUp(ctx context.Context, patient bool) error {
-	w, seq, err := q.enter(patient)
-	if w == nil {
-		return err
+// catchUp returns when the file has what is folded at this moment, or up to a sequence if that is less. Errors: the cause of ctx's end; projector.ErrStopped when nothing is written any
+// more; and, unless patient, why the file cannot be written, or errSlow.
+func (q *pending) catchUp(ctx context.Context, upTo uint64, patient bool) error {
+	q.mu.Lock()
+	seq := min(q.folded, upTo)
+	q.mu.Unlock()
+	for {
+		w, err := q.enter(seq, patient)
+		if w == nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			q.leave(w)
+			return fmt.Errorf("wait until notebook.db has %d: %w", seq, context.Cause(ctx))
+		case <-w.over: // it is there, or there is no hope; or that has changed meanwhile
+		}
 	}
-	defer q.leave(w)
-	select {
-	case <-ctx.Done():
-		return fmt.Errorf("wait until notebook.db has %d: %w", seq, context.Cause(ctx))
-	case <-w.over:
-	}
+}
+
+// enter begins to wait for a sequence; w is nil when there is nothing to wait for, or no hope.
+func (q *pending) enter(seq uint64, patient bool) (w *waiter, err error) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	if q.written >= seq {
-		return nil
-	}
-	return q.hopeless(patient)
-}
-
-// enter begins to wait for what is folded; w is nil when there is nothing to wait for, or no hope.
-func (q *pending) enter(patient bool) (w *waiter, seq uint64, err error) {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	if q.written >= q.folded {
-		return nil, q.folded, nil
+		return nil, nil
 	}
 	if err := q.hopeless(patient); err != nil {
-		return nil, q.folded, err
+		return nil, err
 	}
-	w = &waiter{seq: q.folded, patient: patient, over: make(chan struct{})}
+	w = &waiter{seq: seq, patient: patient, over: make(chan struct{})}
 	q.waiters[w] = struct{}{}
 	signal(q.came)
-	return w, w.seq, nil
+	return w, nil
 }
 
 // hopeless is why it is no use to wait; nil when it is. q.mu is held.
@@ -208,8 +232,10 @@ func (q *pending) hopeless(patient bool) error {
 	switch {
 	case q.closed:
 		return projector.ErrStopped
-	case !patient:
+	case !patient && q.trouble != nil:
 		return q.trouble
+	case !patient && q.late:
+		return errSlow
 	}
 	return nil
 }

@@ -3,6 +3,8 @@ package projection
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -15,16 +17,16 @@ import (
 	"github.com/factstream/factstream/shared/notebook"
 )
 
-func some(last uint64, messages, size int) []*batch {
-	return []*batch{{last: last, messages: messages, size: size}}
+func some(last uint64, messages, size int) *batch {
+	return &batch{last: last, messages: messages, size: size}
 }
 
 // What is folded waits for more, at most for so long.
 func TestChangesLingerUnlessSomebodyAsks(t *testing.T) {
 	t.Parallel()
-	impatient := func(ctx context.Context, q *pending) { _ = q.catchUp(ctx, false) }
+	impatient := func(ctx context.Context, q *pending) { _ = q.catchUp(ctx, math.MaxUint64, false) }
 	cases := map[string]struct {
-		first  []*batch
+		first  *batch
 		beside func(ctx context.Context, q *pending)
 		want   time.Duration
 	}{
@@ -42,12 +44,12 @@ func TestChangesLingerUnlessSomebodyAsks(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				began := time.Now()
-				require.NoError(t, q.add(ctx, c.first))
+				q.add(c.first)
 				if c.beside != nil {
 					go c.beside(ctx, q)
 					synctest.Wait()
 				}
-				require.Equal(t, c.first, q.take(ctx))
+				require.Equal(t, []*batch{c.first}, q.take(ctx))
 				require.Equal(t, c.want, time.Since(began))
 			})
 		})
@@ -61,7 +63,7 @@ func TestWhatLingersIsTakenTogether(t *testing.T) {
 		q := newPending(0)
 		began := time.Now()
 		for i := range 3 {
-			time.AfterFunc(time.Duration(i)*linger*2/5, func() { _ = q.add(context.Background(), some(uint64(i+1), 1, 1)) })
+			time.AfterFunc(time.Duration(i)*linger*2/5, func() { q.add(some(uint64(i+1), 1, 1)) })
 		}
 		require.Len(t, q.take(t.Context()), 3)
 		require.Equal(t, linger, time.Since(began))
@@ -78,21 +80,30 @@ func TestNoMoreIsFoldedAheadThanIsAllowed(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				q := newPending(0)
-				require.NoError(t, q.add(t.Context(), some(1, c.messages, c.size)))
-				require.NoError(t, q.add(t.Context(), some(2, c.messages, c.size)))
-				added := make(chan error, 1)
+				room := make(chan error, 1)
 				ctx, cancel := context.WithCancel(t.Context())
-				go func() { added <- q.add(ctx, some(3, 1, 1)) }()
-				synctest.Wait()
-				require.Empty(t, added)
+				defer cancel()
+				wait := func() {
+					go func() { room <- q.room(ctx) }()
+					synctest.Wait()
+				}
+				for seq := range uint64(2) {
+					require.NoError(t, q.room(ctx))
+					q.add(some(seq+1, c.messages, c.size))
+				}
+				wait()
+				require.Empty(t, room)
 				require.Len(t, q.takeAll(), 2)
-				require.NoError(t, <-added)
-				require.NoError(t, q.add(t.Context(), some(4, c.messages*9, c.size*9))) // one that is larger than all is taken, too
-				go func() { added <- q.add(ctx, some(5, 1, 1)) }()
 				synctest.Wait()
-				require.Empty(t, added)
+				require.Empty(t, room, "what is taken is not in the file yet")
+				q.advance(1)
+				q.advance(2)
+				require.NoError(t, <-room)
+				q.add(some(4, c.messages*9, c.size*9)) // one that is larger than all is taken, too
+				wait()
+				require.Empty(t, room)
 				cancel()
-				require.ErrorIs(t, <-added, context.Canceled)
+				require.ErrorIs(t, <-room, context.Canceled)
 			})
 		})
 	}
@@ -105,12 +116,15 @@ func TestWhoWaitsForTheFile(t *testing.T) {
 		happens           func(q *pending)
 		patient, readable error // what the two kinds of waiters get; errWaits: they still wait
 	}{
-		"nothing yet":          {happens: func(*pending) {}, patient: errWaits, readable: errWaits},
-		"a part is written":    {happens: func(q *pending) { q.advance(1) }, patient: errWaits, readable: errWaits},
-		"it is written":        {happens: func(q *pending) { q.advance(2) }},
-		"it cannot be written": {happens: func(q *pending) { q.stuck(full) }, patient: errWaits, readable: full},
-		"then it can":          {happens: func(q *pending) { q.stuck(full); q.advance(2) }, readable: nil},
-		"nothing is written":   {happens: func(q *pending) { q.close() }, patient: projector.ErrStopped, readable: projector.ErrStopped},
+		"nothing yet":                     {happens: func(*pending) {}, patient: errWaits, readable: errWaits},
+		"a part is written":               {happens: func(q *pending) { q.advance(1) }, patient: errWaits, readable: errWaits},
+		"it is written":                   {happens: func(q *pending) { q.advance(2) }},
+		"it cannot be written":            {happens: func(q *pending) { q.stuck(full) }, patient: errWaits, readable: full},
+		"then it can":                     {happens: func(q *pending) { q.stuck(full); q.advance(2) }, readable: nil},
+		"it takes long":                   {happens: func(q *pending) { q.slower(2) }, patient: errWaits, readable: errSlow},
+		"it took long":                    {happens: func(q *pending) { q.advance(2); q.slower(2) }},
+		"a part is written after trouble": {happens: func(q *pending) { q.stuck(full); q.advance(1) }, patient: errWaits, readable: errWaits},
+		"nothing is written":              {happens: func(q *pending) { q.close() }, patient: projector.ErrStopped, readable: projector.ErrStopped},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -118,14 +132,14 @@ func TestWhoWaitsForTheFile(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				q := newPending(0)
-				require.NoError(t, q.catchUp(ctx, true), "there is nothing to wait for")
-				require.NoError(t, q.add(ctx, some(2, 1, 1)))
+				require.NoError(t, q.catchUp(ctx, math.MaxUint64, true), "there is nothing to wait for")
+				q.add(some(2, 1, 1))
 				early, late := map[bool]chan error{}, map[bool]chan error{}
 				wait := func(of map[bool]chan error) {
 					for _, patient := range []bool{true, false} {
 						ended := make(chan error, 1)
 						of[patient] = ended
-						go func() { ended <- q.catchUp(ctx, patient) }()
+						go func() { ended <- q.catchUp(ctx, math.MaxUint64, patient) }()
 					}
 					synctest.Wait()
 				}
@@ -140,7 +154,7 @@ func TestWhoWaitsForTheFile(t *testing.T) {
 						case got = <-of[patient]:
 						default:
 						}
-						if name == "then it can" && !patient { // the first was told so before
+						if name == "then it can" && !patient { // the first was told so, or not any more
 							continue
 						}
 						require.ErrorIs(t, got, want, "patient: %v", patient)
@@ -201,6 +215,37 @@ func TestWhoIsToldFindsItInTheFile(t *testing.T) {
 	require.EqualValues(t, 1, p.Position())
 }
 
+// What cannot be queued for the file yet is not folded yet: nobody is told of it, and nobody sees it, who would not find it in the file.
+func TestNothingIsToldBeforeThereIsRoomForIt(t *testing.T) {
+	t.Parallel()
+	p := alone(t)
+	body, err := event.Marshal(event.Event{ID: "e1", Time: time.Unix(1, 0), Thread: "one", Data: event.ThreadCreated{Question: "Why?"}})
+	require.NoError(t, err)
+	message := []notebook.Message{{Seq: 1, Original: 1, Subject: "thread.created.one.0.0", Data: body}}
+	p.pending.add(some(0, pendingEvents, 1))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	changed := p.Changed()
+	require.ErrorIs(t, p.apply(ctx, message), context.Canceled)
+	seen := func() (exists bool) {
+		p.View("one", func(th *notebook.Thread) { exists = th.Exists() })
+		return exists
+	}
+	require.False(t, seen())
+	require.Zero(t, p.Seen())
+	select {
+	case <-changed:
+		t.Fatal("told, and not queued")
+	default:
+	}
+	p.pending.takeAll()
+	p.pending.advance(0)
+	require.NoError(t, p.apply(t.Context(), message))
+	<-changed
+	require.True(t, seen())
+	require.EqualValues(t, 1, p.Seen())
+}
+
 // While the file cannot be written it is read as it is, those who watch are told, and what is missing comes when it can be written again. Who watches from
 // before what is in memory goes on then.
 func TestAFileThatCannotBeWrittenForAWhileHoldsNobodyUp(t *testing.T) {
@@ -248,4 +293,114 @@ func TestWhatLingersAtTheEndIsWritten(t *testing.T) {
 	cancel()
 	require.NoError(t, p.follow(ctx))
 	require.EqualValues(t, 1, p.Position())
+}
+
+// Nobody who reads waits for long for a write that does not come back: another program holds the file, or the disk hangs. What was not there then is told
+// of again when it is.
+func TestAWriteThatHangsHoldsNoReaderUp(t *testing.T) {
+	t.Parallel()
+	p := alone(t)
+	p.slow = time.Millisecond
+	ctx, cancel := context.WithCancel(t.Context())
+	holds, err := p.writer.Conn(ctx) // the one connection: the write waits, and there is no error
+	require.NoError(t, err)
+	var writing sync.WaitGroup
+	writing.Go(func() {
+		if err := p.follow(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	defer writing.Wait()
+	defer cancel()
+	require.NoError(t, p.apply(ctx, []notebook.Message{created(t, 1)}))
+	_, _, err = p.BadEvents(context.WithoutCancel(ctx), nil, 1) // as for /readyz
+	require.NoError(t, err)
+	_, err = p.FirstOfCause(context.WithoutCancel(ctx), "t1", "asked")
+	require.ErrorIs(t, err, ErrNotFound)
+	require.NoError(t, p.Trouble())
+	changed := p.Changed()
+	require.NoError(t, holds.Close())
+	<-changed
+	_, err = p.FirstOfCause(ctx, "t1", "asked")
+	require.NoError(t, err)
+}
+
+// Who watches and asks at once, while events come one by one, finds each.
+func TestAWatcherThatAsksAtOnceFindsEveryEvent(t *testing.T) {
+	t.Parallel()
+	p := alone(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	var going sync.WaitGroup
+	defer going.Wait()
+	defer cancel()
+	going.Go(func() {
+		if err := p.follow(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+	const all = 1500
+	going.Go(func() {
+		for seq := uint64(1); seq <= all; seq++ {
+			if err := p.apply(ctx, []notebook.Message{created(t, seq)}); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for after := uint64(0); after < all; {
+		changed := p.Changed()
+		events, _, err := p.Events(ctx, "", after, 256)
+		require.NoError(t, err)
+		if len(events) == 0 {
+			<-changed
+			continue
+		}
+		newest := events[len(events)-1]
+		after = newest.Seq
+		_, err = p.FirstOfCause(ctx, newest.Thread, "asked")
+		require.NoError(t, err, after)
+	}
+}
+
+// While there is no room, what is in memory can be read, and no more than the bound is ahead of the file.
+func TestWhatIsInMemoryIsReadWhileThereIsNoRoom(t *testing.T) {
+	t.Parallel()
+	p := alone(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	applied := make(chan uint64)
+	ended := make(chan struct{})
+	go func() { // nobody writes
+		defer close(ended)
+		for seq := uint64(0); ; applied <- seq {
+			var some []notebook.Message
+			for range projector.DefaultBatch {
+				seq++
+				some = append(some, notebook.Message{Seq: seq, Original: seq, Subject: fmt.Sprintf("ext.note.t%d.0.0", seq%10), Data: []byte(`{}`)})
+			}
+			if p.apply(ctx, some) != nil {
+				return
+			}
+		}
+	}()
+	for seq := uint64(0); seq < pendingEvents; {
+		seq = <-applied
+	}
+	select {
+	case <-applied:
+		t.Error("there was no room for it")
+	case <-time.After(20 * time.Millisecond): // it waits, whoever reads
+	}
+	p.View("t1", func(*notebook.Thread) {})
+	require.EqualValues(t, pendingEvents, p.Seen())
+	cancel()
+	<-ended
+}
+
+// created is a thread's first event, at a sequence.
+func created(t testing.TB, seq uint64) notebook.Message {
+	thread := fmt.Sprintf("t%d", seq)
+	body, err := event.Marshal(event.Event{ID: fmt.Sprintf("e%d", seq), Time: time.Unix(1, 0), Thread: thread, Cause: "asked", Data: event.ThreadCreated{Question: "Why?"}})
+	if err != nil {
+		t.Error(err)
+	}
+	return notebook.Message{Seq: seq, Original: seq, Subject: "thread.created." + thread + ".0.0", Data: body}
 }

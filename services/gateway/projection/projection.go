@@ -12,6 +12,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -50,6 +51,7 @@ type Projection struct {
 	begins    uint64        // first sequence of a restored stream
 	newest    *window
 	pending   *pending
+	slow      time.Duration // slowWrite, but in tests
 
 	mu       sync.RWMutex
 	notebook *notebook.Notebook
@@ -70,7 +72,7 @@ func Open(ctx context.Context, cfg Config) (*Projection, error) {
 	p := &Projection{
 		path: cfg.Path, js: cfg.JS, artifacts: cfg.Artifacts, log: cfg.Log, unlock: unlock,
 		notebook: notebook.NewNotebook(), changed: make(chan struct{}), unfetched: make(chan struct{}, 1), prepared: statements{},
-		pending: newPending(0),
+		pending: newPending(0), slow: slowWrite,
 	}
 	cursor, err := p.open(ctx, cfg)
 	if lost := errors.Is(err, errLost); lost || isDamaged(err) {
@@ -183,18 +185,19 @@ func (p *Projection) closeFiles() error {
 	return errors.Join(errs...)
 }
 
-// apply folds messages, tells who watches, and hands what they change to follow.
+// apply folds messages, hands what they change to follow, and tells who watches. For all others that is one step: who sees what is folded, or is told,
+// finds it in the file, since a reader waits for what follow has. There is room before, since what is folded can neither be held back nor be folded again.
 func (p *Projection) apply(ctx context.Context, messages []notebook.Message) error {
-	var batches []*batch
-	p.mu.Lock()
-	for some := range slices.Chunk(messages, foldAtOnce) {
-		b := collect(p.notebook, some)
-		p.newest.take(b)
-		batches = append(batches, b)
+	if err := p.pending.room(ctx); err != nil {
+		return err
 	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	b := collect(p.notebook, messages)
+	p.pending.add(b)
+	p.newest.take(b)
 	p.tell()
-	p.mu.Unlock()
-	return p.pending.add(ctx, batches)
+	return nil
 }
 
 // tell wakes who watches. p.mu is held.
@@ -203,7 +206,7 @@ func (p *Projection) tell() {
 	p.changed = make(chan struct{})
 }
 
-// follow writes what is folded until ctx ends, and then once more what is left.
+// follow writes what is folded until ctx ends, and then once more what waits, unless a write was under way that failed: the next start reads it again.
 func (p *Projection) follow(ctx context.Context) error {
 	for {
 		batches := p.pending.take(ctx)
@@ -218,7 +221,7 @@ func (p *Projection) follow(ctx context.Context) error {
 		}
 	}
 	if batches := p.pending.takeAll(); batches != nil { // else the next start reads it again
-		if err := p.write(context.WithoutCancel(ctx), slices.Values(batches), p.projector.Created()); err != nil {
+		if err := p.write(context.WithoutCancel(ctx), batches, p.projector.Created()); err != nil {
 			p.log.Warn().Err(err).Msg("notebook.db does not have the newest events yet; they are read again at the next start")
 			return nil
 		}
@@ -230,8 +233,10 @@ func (p *Projection) follow(ctx context.Context) error {
 // writeUntilDone writes what was folded, which cannot be taken back: a write that fails (a full disk) is tried again until it works or ctx ends. The
 // position stays before it, and Trouble tells.
 func (p *Projection) writeUntilDone(ctx context.Context, batches []*batch) error {
+	last := batches[len(batches)-1].last
+	defer time.AfterFunc(p.slow, func() { p.pending.slower(last) }).Stop()
 	for wait := 50 * time.Millisecond; ; wait = min(2*wait, 5*time.Second) {
-		err := p.write(ctx, slices.Values(batches), p.projector.Created())
+		err := p.write(ctx, batches, p.projector.Created())
 		if err == nil {
 			break
 		}
@@ -252,7 +257,7 @@ func (p *Projection) writeUntilDone(ctx context.Context, batches []*batch) error
 	if err := pointWritten.Hit(ctx); err != nil {
 		return err
 	}
-	if p.pending.advance(batches[len(batches)-1].last) { // who watches from far behind could not go on
+	if p.pending.advance(last) { // who watches from far behind could not go on
 		p.mu.Lock()
 		p.tell()
 		p.mu.Unlock()
@@ -291,7 +296,7 @@ func (p *Projection) Lag(ctx context.Context) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	_ = p.pending.catchUp(ctx, false) // it is shown either way
+	_ = p.pending.catchUp(ctx, last, false) // it is shown either way
 	if position := p.Position(); position < last {
 		return last - position, nil
 	}
@@ -304,12 +309,12 @@ func (p *Projection) WaitFor(ctx context.Context, seq uint64) error {
 	if err := p.projector.WaitFor(ctx, seq); err != nil {
 		return err
 	}
-	return p.pending.catchUp(ctx, true)
+	return p.pending.catchUp(ctx, seq, true)
 }
 
 // file is for reading. It has what is folded at this moment, unless it cannot be written.
 func (p *Projection) file(ctx context.Context) *sql.DB {
-	_ = p.pending.catchUp(ctx, false) // the query says if it is ctx
+	_ = p.pending.catchUp(ctx, math.MaxUint64, false) // the query says if it is ctx
 	return p.readers
 }
 

@@ -25,7 +25,7 @@ func alone(t testing.TB) *Projection {
 	path := filepath.Join(t.TempDir(), "notebook.db")
 	p := &Projection{
 		path: path, log: zerolog.Nop(), notebook: notebook.NewNotebook(), changed: make(chan struct{}), unfetched: make(chan struct{}, 1),
-		prepared: statements{}, projector: projector.New(nil, projector.Config{}), newest: newWindow(0), pending: newPending(0),
+		prepared: statements{}, projector: projector.New(nil, projector.Config{}), newest: newWindow(0), pending: newPending(0), slow: time.Hour,
 	}
 	t.Cleanup(func() { require.NoError(t, p.closeFiles()) })
 	var err error

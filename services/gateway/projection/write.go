@@ -4,19 +4,15 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"iter"
-	"slices"
 	"strconv"
 	"time"
-
-	"github.com/factstream/factstream/shared/notebook"
 )
 
 // statements are those of the writer that were prepared once. The connection has them until it is closed.
 type statements map[string]*sql.Stmt
 
 // write puts batches and the cursor behind the last of them into the file, in one transaction.
-func (p *Projection) write(ctx context.Context, batches iter.Seq[*batch], created time.Time) error {
+func (p *Projection) write(ctx context.Context, batches []*batch, created time.Time) error {
 	tx, err := p.writer.BeginTx(ctx, nil)
 	if err != nil {
 		return fmt.Errorf("begin a transaction: %w", err)
@@ -24,7 +20,7 @@ func (p *Projection) write(ctx context.Context, batches iter.Seq[*batch], create
 	defer tx.Rollback() //nolint:errcheck // does nothing after Commit
 	w := &writing{tx: tx, known: p.prepared, prepared: map[string]*sql.Stmt{}}
 	var last uint64
-	for b := range batches {
+	for _, b := range batches {
 		for _, c := range b.changes {
 			if err := w.exec(ctx, c); err != nil {
 				return err
@@ -85,56 +81,4 @@ func (w *writing) exec(ctx context.Context, c change) error {
 		return fmt.Errorf("write a row: %w", err)
 	}
 	return nil
-}
-
-// foldAtOnce is how many messages are folded before what they change is handed to the writer. It is a part of a batch, so that the one works on the next
-// part while the other writes.
-const foldAtOnce = 64
-
-// folding is a batch of messages that is folded while it is written, part by part. The parts are kept for another try.
-type folding struct {
-	kept []*batch
-	next chan *batch // holds all that may come, so that nobody waits for a reader that has gone
-}
-
-// fold begins to fold messages into a notebook, and calls done behind the last.
-func fold(n *notebook.Notebook, messages []notebook.Message, done func()) *folding {
-	f := &folding{next: make(chan *batch, len(messages)/foldAtOnce+1)}
-	all := func() {
-		defer close(f.next)
-		defer done()
-		for some := range slices.Chunk(messages, foldAtOnce) {
-			f.next <- collect(n, some)
-		}
-	}
-	if len(messages) <= foldAtOnce {
-		all()
-	} else {
-		go all()
-	}
-	return f
-}
-
-// parts gives all parts in order, as soon as each is folded.
-func (f *folding) parts(yield func(*batch) bool) {
-	for i := 0; ; i++ {
-		if i == len(f.kept) {
-			part, more := <-f.next
-			if !more {
-				return
-			}
-			f.kept = append(f.kept, part)
-		}
-		if !yield(f.kept[i]) {
-			return
-		}
-	}
-}
-
-// end waits until everything is folded, and says whether a text came by reference.
-func (f *folding) end() (unfetched bool) {
-	for part := range f.parts {
-		unfetched = unfetched || part.unfetched
-	}
-	return unfetched
 }
