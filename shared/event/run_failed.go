@@ -12,6 +12,12 @@ const (
 	CodeNoKey             = "no_key"
 )
 
+// Failure codes of a call that the provider refuses because of the account: a person has to act.
+const (
+	CodeAuth            = "auth_error"       // 401 or 403, or no key
+	CodePaymentRequired = "payment_required" // 402
+)
+
 // RunFailed settles a run that gave no report; what it had reserved and did not cost is released.
 type RunFailed struct {
 	Code      string `json:"code"`

@@ -24,19 +24,13 @@ func failure(r *Run) string {
 	return sentences(fmt.Sprintf("the run %q failed (%s): %s", text.Truncate(r.Requested.Text, 80), code, sentence(detail)), perhapsCured(code))
 }
 
-// Codes of calls that a provider refuses because of the account; a person has to act.
-const (
-	codeAuth    = "auth_error"
-	codePayment = "payment_required"
-)
-
 // perhapsCured says of a failure that a person may have done something about outside the notebook, which does not know of it, what will show it; nothing of
 // any other.
 func perhapsCured(code string) string {
 	switch code {
-	case codeAuth, event.CodeNoKey:
+	case event.CodeAuth, event.CodeNoKey:
 		return "If another key was saved since, the next run shows whether it works."
-	case codePayment:
+	case event.CodePaymentRequired:
 		return "If the account was topped up since, the next run shows it."
 	}
 	return ""

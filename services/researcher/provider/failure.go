@@ -7,6 +7,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/factstream/factstream/shared/event"
 )
 
 // Error is the one way in which a call fails. Detail is for a person: what happened, and what the provider may bill.
@@ -59,9 +61,9 @@ const (
 	// CodeEmpty: a status of success without any content.
 	CodeEmpty Code = "empty"
 	// CodeAuth: 401 or 403, or no key. A person has to act.
-	CodeAuth Code = "auth_error"
+	CodeAuth Code = event.CodeAuth
 	// CodePaymentRequired: 402. A person has to act.
-	CodePaymentRequired Code = "payment_required"
+	CodePaymentRequired Code = event.CodePaymentRequired
 	// CodeBadRequest: the request was refused, by the provider (400, 413, 414, 415, 422) or before it was sent.
 	CodeBadRequest Code = "bad_request"
 	// CodeCancelled: the caller ended the call.

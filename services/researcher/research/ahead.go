@@ -18,7 +18,7 @@ func (r *Researcher) playAhead(work, held context.Context, j job, watching *bull
 	}
 	got := <-played
 	if err != nil || claim.n == 0 {
-		r.discard(work, j, got)
+		r.void(context.WithoutCancel(work), j, got.kept)
 		return outcome, err
 	}
 	for _, e := range got.events {
@@ -49,23 +49,16 @@ func (r *Researcher) play(ctx context.Context, j job) *ahead {
 		}
 		return got
 	}
-	ref, err := r.keepRaw(ctx, got.answer, "")
+	// By a context of its own, which the store bounds: content that is broken off would leave pieces that nobody owns, or all of it.
+	keeping := context.WithoutCancel(ctx)
+	ref, err := r.keepRaw(keeping, got.answer, "")
 	if err != nil {
 		return got
 	}
-	if done, err := r.report(ctx, j, got.answer, ref); err == nil {
+	if done, err := r.report(keeping, j, got.answer, ref); err == nil {
 		got.kept = &done
 	}
 	return got
-}
-
-// discard removes what was kept for an attempt that is not claimed, unless somebody refers to it, or may soon.
-func (r *Researcher) discard(ctx context.Context, j job, got *ahead) {
-	if got.kept == nil {
-		return
-	}
-	r.clearGone(ctx, j)
-	r.clearVoid(ctx, j, *got.kept)
 }
 
 // Bytes implements provider.Sink.

@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 	"github.com/stretchr/testify/require"
@@ -180,4 +181,61 @@ func TestAReplayThatIsCancelledWhileItIsPlayed(t *testing.T) {
 	require.ErrorIs(t, err, errOver)
 	require.Empty(t, objects(t, r))
 	require.Equal(t, event.CodeCancelled, runOf(r.Service, j.thread, j.run).Failure.Code)
+}
+
+// A run that ends between its claim and the settling of what was kept ahead leaves nothing: nobody else would know of it.
+func TestWhatWasKeptAheadGoesWhenItsRunEndsAfterTheClaim(t *testing.T) {
+	t.Parallel()
+	for name, end := range map[string]func(j job) notebook.Command{
+		"cancelled":          func(j job) notebook.Command { return notebook.CancelRun{Run: j.run} },
+		"its thread is gone": func(job) notebook.Command { return notebook.DeleteThread{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := open(t, servicetest.NewBus(t), Options{})
+			servicetest.Run(t, r.Service)
+			j := replayed(t, r)
+			got := r.play(t.Context(), j)
+			require.NotNil(t, got.kept)
+			claim, _, err := r.claim(t.Context(), j, 0)
+			require.NoError(t, err)
+			require.Equal(t, 1, claim.n)
+			servicetest.Append(t, r.Service, j.thread, end(j))
+			_, err = r.settle(t.Context(), j, got.answer)
+			require.NoError(t, err)
+			require.Empty(t, objects(t, r))
+		})
+	}
+}
+
+// Whenever a run is cancelled while it is played, neither an object is left nor a piece of one.
+func TestARunThatIsCancelledAtAnyMomentLeavesNothing(t *testing.T) {
+	t.Parallel()
+	r := open(t, servicetest.NewBus(t), Options{})
+	servicetest.Run(t, r.Service)
+	stream, err := r.JS.Stream(t.Context(), "OBJ_"+topology.StoreArtifacts)
+	require.NoError(t, err)
+	for n := range 60 {
+		j := replayed(t, r)
+		held, release := r.until(t.Context(), j.thread, errOver, func(th *notebook.Thread) bool { return over(th, j.run) })
+		watching := r.publish(t.Context(), j)
+		cancelled := make(chan struct{})
+		time.AfterFunc(time.Duration(n)*100*time.Microsecond, func() { // from before the claim to behind the end
+			defer close(cancelled)
+			_, _ = r.Appender.Append(t.Context(), j.thread, notebook.CancelRun{Run: j.run}, notebook.Origin{Seed: j.run})
+		})
+		_, _ = r.playAhead(t.Context(), held, j, watching)
+		<-cancelled
+		release()
+		watching.end()
+		run := runOf(r.Service, j.thread, j.run)
+		require.True(t, run.Terminal())
+		if run.Completed != nil {
+			require.NoError(t, r.Artifacts.Delete(t.Context(), refOf(run.Completed.Kept[0])))
+		}
+	}
+	require.Empty(t, objects(t, r))
+	info, err := stream.Info(t.Context(), jetstream.WithSubjectFilter("$O."+topology.StoreArtifacts+".C.>"))
+	require.NoError(t, err)
+	require.Empty(t, info.State.Subjects)
 }

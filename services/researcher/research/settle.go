@@ -85,6 +85,7 @@ func (f *finished) Error() string { return f.err.Error() }
 // void. In the second case it is errOvertaken.
 func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, error) {
 	if !r.open(j) {
+		r.void(ctx, j, a.kept) // of what was kept ahead nobody else knows
 		r.forget(j)
 		return telemetry.OutcomeSkipped, nil
 	}
@@ -110,8 +111,7 @@ func (r *Researcher) complete(ctx context.Context, j job, a answer) (string, err
 		return "", err
 	}
 	if outcome == telemetry.OutcomeSkipped && !r.settledBy(j, a.attempt) { // an earlier try may have been stored although its answer did not come
-		r.clearGone(ctx, j)
-		r.clearVoid(ctx, j, completed)
+		r.void(ctx, j, &completed)
 	} else {
 		r.keepAgain(ctx, j, a, name, completed)
 	}
@@ -266,6 +266,14 @@ func (r *Researcher) open(j job) (open bool) {
 func (r *Researcher) overtaken(j job, a attempt) (later bool) {
 	r.Tail.View(j.thread, func(t *notebook.Thread) { later = !over(t, j.run) && len(t.Runs[j.run].Attempts) > a.n })
 	return later
+}
+
+// void removes what was kept for an answer that came to nothing; nil is nothing.
+func (r *Researcher) void(ctx context.Context, j job, kept *event.RunCompleted) {
+	if kept != nil {
+		r.clearGone(ctx, j)
+		r.clearVoid(ctx, j, *kept)
+	}
 }
 
 // clearGone removes what was saved for a thread that was deleted meanwhile.
