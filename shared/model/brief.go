@@ -136,6 +136,7 @@ func (t BriefTask) fit(n int) (BriefTask, int) {
 		}
 	}
 	t.Disputes = disputes
+	t.Related = slices.DeleteFunc(slices.Clone(t.Related), func(p [2]int) bool { return !shown[p[0]] || !shown[p[1]] })
 	return t, left
 }
 

@@ -166,8 +166,11 @@ func TestBriefFitKeepsTheOtherSideOfALostDisputeDisputed(t *testing.T) {
 	for n := 1; n <= MaxBriefFacts+1; n++ {
 		task.Facts = append(task.Facts, BriefFact{N: n, Ref: fmt.Sprint("f", n), Statement: "s"})
 	}
+	task.Related = [][2]int{{2, 3}, {3, MaxBriefFacts + 1}}
 	fitted, left := task.fit(MaxBriefFacts)
 	require.Equal(t, 2, left, "one fact and its dispute")
+	require.Equal(t, [][2]int{{2, 3}}, fitted.Related)
+	require.Len(t, task.Related, 2)
 	require.Len(t, fitted.Facts, MaxBriefFacts)
 	require.Equal(t, []BriefDispute{{N: 2, Ref: "d2", A: 2, B: 3}}, fitted.Disputes)
 	require.True(t, fitted.Facts[0].Disputed)

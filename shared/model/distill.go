@@ -89,7 +89,7 @@ var distillSchema = literal(`{
 
 const distillRules = `Task: list the facts that the numbered sentences state and that help to answer the question.
 - statement: one claim that stands alone. Name the subject instead of "it" or "they"; keep numbers, units, names and dates as they are; no opinion, no advice, nothing that the sentences do not say. Write it in the language of the question.
-- sentences: the numbers of the sentences it comes from.
+- sentences: the numbers of the sentences it comes from. Lines that begin with # are headings, those that begin with - are items of lists (one - for each list around them): they say what the sentences behind them are about. A heading is no fact.
 - page: the number of the one page that is clearly responsible for it (a mark like [3] in a sentence cites page 3); null when several are or none is.
 - tags: one to five short words for its subject.
 - confidence: from 0 to 1, how surely the sentences state it.

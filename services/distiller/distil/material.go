@@ -66,7 +66,7 @@ func (m material) numbered(n int) model.Numbered {
 	case at.level > 0:
 		out.Text = strings.Repeat("#", at.level) + " " + s.Text
 	case at.begins:
-		out.Text = strings.Repeat("- ", at.depth) + s.Text
+		out.Text = strings.Repeat("- ", min(at.depth, maxMarks)) + s.Text
 	}
 	return out
 }
@@ -77,6 +77,7 @@ func (m material) over(n int) []model.Numbered {
 	var out []model.Numbered
 	first := m.places[n-1]
 	depth, level, inList := first.depth, first.level, first.depth > 1
+	room := maxOver
 	for k := n - 1; k > 0; k-- {
 		at := m.places[k-1]
 		switch {
@@ -90,7 +91,11 @@ func (m material) over(n int) []model.Numbered {
 			inList = inList && at.depth > 0
 			continue
 		}
-		out = append(out, m.numbered(k))
+		over := m.numbered(k)
+		if room -= utf8.RuneCountInString(over.Text); room < 0 {
+			break
+		}
+		out = append(out, over)
 		if level == 1 {
 			break
 		}
@@ -98,6 +103,12 @@ func (m material) over(n int) []model.Numbered {
 	slices.Reverse(out)
 	return out
 }
+
+// maxOver is how many characters of what its first sentence stands under a chunk begins with at most: a list may be nested without end.
+const maxOver = 2_000
+
+// maxMarks is how many marks an item is shown with at most; Depth has the number.
+const maxMarks = 8
 
 func heading(s text.Sentence) bool { return s.Kind == text.Heading || s.Kind == text.TableHead }
 

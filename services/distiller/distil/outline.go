@@ -34,7 +34,11 @@ type item struct {
 func (o *outline) place(s text.Sentence) (p place) {
 	switch s.Kind {
 	case text.Heading:
-		o.items, p.level = nil, o.headingLevel(s)
+		o.items = nil
+		if o.level > 0 && strings.Contains(o.before(s), ">") {
+			break // of what is quoted under a heading, which it does not end
+		}
+		p.level = o.headingLevel(s)
 	case text.TableHead:
 		o.items, p.level = nil, 1 // a head has no level; the mark says that it states nothing
 	case text.Item:

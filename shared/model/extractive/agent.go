@@ -20,7 +20,7 @@ func (c compared) otherAgent() (verdict, bool) {
 		return verdict{}, false
 	}
 	p, ok := c.al.indexA.of(x.verb)
-	if !ok || c.al.pairs[p].b.start != c.b.terms[y.verb].start || (x.kind.deal || y.kind.deal) && !c.sameDeal() {
+	if !ok || c.al.pairs[p].b.start != c.b.terms[y.verb].start || (x.kind.deal || y.kind.deal) && !(c.sameDeal() && x.whole(c.a) && y.whole(c.b)) {
 		return verdict{}, false
 	}
 	name := c.a.text[x.nameFrom:x.to]
@@ -34,6 +34,13 @@ func (c compared) otherAgent() (verdict, bool) {
 func (c compared) sameDeal() bool {
 	priced := func(q measure.Quantity) bool { return strings.HasPrefix(q.Family, "money:") }
 	return len(c.a.dates) > 0 && len(c.b.dates) > 0 || slices.ContainsFunc(c.a.quantities, priced) && slices.ContainsFunc(c.b.quantities, priced)
+}
+
+// whole reports whether what was bought is a company, or has a name: of "the app" or "the office" another may have got one in the same year.
+func (g agent) whole(c *claim) bool {
+	return slices.ContainsFunc(c.terms, func(t term) bool {
+		return t.kind == content && (t.end <= g.from || t.start >= g.to) && t.start != c.terms[g.verb].start && (organised(t) || t.start > 0 && t.name && !g.kind.german || t.start == 0 && upperFirst(t.raw))
+	})
 }
 
 // soleVerb is a form of a verb for what only one does to a thing.
@@ -53,7 +60,7 @@ var soleVerbs = func() map[string]soleVerb {
 			out[w] = v
 		}
 	}
-	add(soleVerb{}, "built constructed erected invented discovered designed wrote composed authored directed sculpted coined murdered assassinated created")
+	add(soleVerb{}, "built constructed erected invented discovered designed wrote composed authored sculpted coined murdered assassinated created")
 	add(soleVerb{participle: true}, "written")
 	add(soleVerb{founding: true}, "founded established")
 	add(soleVerb{deal: true}, "acquired bought purchased")
@@ -69,8 +76,8 @@ var soleVerbs = func() map[string]soleVerb {
 	add(soleVerb{participle: true, founding: true}, "fondé fundado")
 	add(soleVerb{deal: true}, "racheta acheta acquit compró adquirió")
 	add(soleVerb{participle: true, deal: true}, "racheté acheté acquis acquise comprado adquirido")
-	add(soleVerb{}, "construyó escribió redactó descubrió diseñó inventó compuso dirigió esculpió asesinó creó")
-	add(soleVerb{participle: true}, "construido escrito escrita redactado descubierto descubierta diseñado inventado compuesto compuesta dirigido esculpido asesinado creado")
+	add(soleVerb{}, "construyó escribió redactó descubrió diseñó inventó compuso esculpió asesinó creó")
+	add(soleVerb{participle: true}, "construido escrito escrita redactado descubierto descubierta diseñado inventado compuesto compuesta esculpido asesinado creado")
 	return out
 }()
 
@@ -86,15 +93,16 @@ func (t term) soleVerb() (v soleVerb, ok bool) {
 
 // agent is who alone did something, by name.
 type agent struct {
-	verb         int // the term that says what was done
-	kind         soleVerb
-	from, to     int // bytes of the statement, with "by" and what describes the agent
-	nameFrom     int // where the name begins
-	by           string
-	names        []string // its words in small letters, but for those that companies and offices have in common
-	words        int
-	organisation bool
-	singular     bool // it was done to one thing, beyond doubt
+	verb          int // the term that says what was done
+	kind          soleVerb
+	from, to      int // bytes of the statement, with "by" and what describes the agent
+	nameFrom      int // where the name begins
+	by            string
+	names         []string // its words in small letters, but for those that companies and offices have in common
+	words         int
+	organisation  bool
+	public, ruler bool // an office or a prince has built what an architect or a firm builds
+	singular      bool // it was done to one thing, beyond doubt
 }
 
 // with is the statement with another agent.
@@ -105,7 +113,7 @@ func (g agent) with(name string, c *claim) string {
 // excuses reports whether both agents may have done it: they have a name in common or names that may be spellings of one, one is named in the other's
 // statement, or they are of different kinds, such as an architect and a firm.
 func (g agent) excuses(other *claim, o agent) bool {
-	if g.organisation != o.organisation || (g.words > 1) != (o.words > 1) {
+	if g.organisation != o.organisation || g.public != o.public || g.ruler != o.ruler || (g.words > 1) != (o.words > 1) {
 		return true
 	}
 	return other.has(func(t term) bool {
@@ -135,7 +143,8 @@ func spellings(a, b string) bool {
 func (c *claim) agent() (g agent, ok bool) {
 	g.verb = -1
 	for i, t := range c.terms {
-		if t.context || severalWords[t.low] {
+		last := i+1 == len(c.terms) || i+2 == len(c.terms) && c.terms[i+1].kind == stop
+		if t.context || severalWords[t.low] || t.low == "mit" && last { // "gründete den Verein mit"
 			return agent{}, false
 		}
 		if v, sole := t.soleVerb(); sole {
@@ -186,6 +195,8 @@ func (c *claim) passiveBy(i int, german bool) (aux, by int) {
 	for k := from; k < to && c.terms[k].kind != stop; k++ {
 		switch {
 		case !byWords[c.terms[k].low]:
+		case german && c.terms[k-1].kind == content && k-1 > aux && leadsTo(c, k-2, aux):
+			return -1, -1 // "nach Plänen von Otto Reiners"
 		case by < 0:
 			by = k
 		case german:
@@ -194,6 +205,11 @@ func (c *claim) passiveBy(i int, german bool) (aux, by int) {
 	}
 	return aux, by
 }
+
+// leadsTo reports whether a preposition stands at term k, after the verb "to be" at term aux: "auf Wunsch von".
+func leadsTo(c *claim, k, aux int) bool { return k > aux && germanLeads[c.terms[k].low] }
+
+var germanLeads = wordSet("auf nach im in zu zur zum mit aus unter")
 
 var (
 	singularPassive = wordSet("was fut fue")
@@ -281,7 +297,11 @@ func (g *agent) name(c *claim, first int, article bool) bool {
 			if !reading {
 				g.nameFrom = t.start
 			}
+			if natural[t.low] {
+				return false // "was built by Lake Orden"
+			}
 			g.words, g.to = g.words+1, t.end
+			g.public, g.ruler = g.public || publicWords[t.low], g.ruler || rulers[t.low]
 			if organised(t) {
 				g.organisation = true
 			} else {
@@ -339,5 +359,8 @@ var (
 	companyWords = wordSet("holdings holding corporation corp inc ltd llc plc gmbh ag se sa spa council brothers partners sons navy army department society foundation trust studio studios works office construction engineering energy industries motors systems " +
 		"büro gesellschaft verein stiftung amt stadt land konzern werke gebrüder bau energie bureau conseil fondation atelier ville frères oficina consejo fundación ciudad estudio hermanos")
 	nameParticles = wordSet("von van de del der den la le of da di du dos")
+	natural       = wordSet("lake river mount sea bay glacier road street harbour port act law decree order charter")
+	publicWords   = wordSet("council city town county state government parliament ministry department army navy church parish stadt land amt ministerium kirche ville état ministère conseil ciudad gobierno ministerio consejo")
+	rulers        = wordSet("king queen emperor empress pope bishop archbishop count countess duke duchess prince princess lord lady saint pharaoh sultan tsar caliph könig königin kaiser kaiserin papst bischof graf herzog fürst roi reine empereur pape évêque comte duc rey reina emperador papa obispo conde duque")
 	withWords     = wordSet("with alongside mit samt avec con junto")
 )

@@ -414,6 +414,8 @@ var measured = func() map[string]string {
 	for family, line := range map[string]string{
 		"money":       "cost costs price prices expense kosten preis preise prix coût coûts precio precios coste costes costo prezzo costi",
 		"per":         "density densities efficiency dichte densité densidad speed rate",
+		"mass":        "weight weights mass gewicht masse poids peso",
+		"length":      "range length height width reichweite länge höhe breite autonomie longueur hauteur largeur autonomía longitud altura",
 		"time":        "time duration lifetime dauer durée duración durata",
 		"temperature": "temperature temperatures temperatur température temperatura",
 		"ratio":       "share percentage anteil part proportion proporción porcentaje",
@@ -525,6 +527,7 @@ var questionWords = wordSet(`which where whether would could should state status
 	welche welcher welches wieviel warum wann wohin hindernis hindernisse probleme vorteile nachteile risiken gründe ursachen folgen auswirkungen maßnahmen möglichkeiten methoden faktoren rolle unterschiede stand lage entwicklung
 	quelle quelles quels comment pourquoi combien obstacles problèmes avantages inconvénients risques raisons causes effets conséquences mesures méthodes facteurs rôle différences état situation
 	cómo cuáles cuándo cuánto dónde obstáculos problemas ventajas desventajas riesgos razones causas efectos consecuencias medidas métodos factores papel diferencias estado situación
+	quanto quanta quantos quantas qual quais onde сколько какой какая какое какие каковы кто что где когда почему كم ماذا متى أين كيف لماذا ile jaki jaka jakie kiedy gdzie 얼마인가 무엇인가 언제 क्या कितना कितनी कितने कौन
 	quale quali quando perché ostacoli problemi vantaggi rischi misure`)
 
 // relationships names what several settled facts have in common: a proper name. It says no more than that. A name and its short form

@@ -50,7 +50,7 @@ func (r report) facts(i int, parts []part, pages map[int]model.Page, common sali
 			ok = false
 			continue
 		}
-		if p.titled || r.alike[i] || bareMeasure(made.text, r.language) || bareMeasure(made.text, language(made.text)) || verbless(made.text, r.language) {
+		if p.titled || r.alike[i] || r.doubted(i+k) || bareMeasure(made.text, r.language) || bareMeasure(made.text, language(made.text)) || verbless(made.text, r.language) {
 			made = r.attributed(i+k, made)
 		}
 		fact := model.DistillFact{Statement: made.text, Sentences: slices.Compact(made.from)}
@@ -431,7 +431,7 @@ func (r report) attributed(i int, m made) made {
 // rowStatement writes a row of a table with the names of its columns, under the heading of the table.
 func (r report) rowStatement(i int) (m made, ok bool) {
 	head := i - 1
-	for head >= 0 && block(r.sentences[head].Text) && !strings.HasPrefix(strings.TrimSpace(r.sentences[head].Text), "#") {
+	for head >= 0 && block(r.sentences[head].Text) && headingMarks(strings.TrimSpace(r.sentences[head].Text)) == 0 {
 		head--
 	}
 	if head < 0 || r.sentences[i].N-r.sentences[head].N != i-head {
@@ -496,7 +496,7 @@ func citedPages(s model.Numbered, pages map[int]model.Page) []model.Page {
 // block reports whether a text is a heading or a row of a table, which are no sentences.
 func block(markdown string) bool {
 	t := strings.TrimSpace(markdown)
-	return strings.HasPrefix(t, "#") || strings.HasPrefix(t, "|") || strings.Contains(t, " | ")
+	return headingMarks(t) > 0 || strings.HasPrefix(t, "|") || strings.Contains(t, " | ")
 }
 
 const (
@@ -518,7 +518,7 @@ func fitness(markdown, plain string, c *claim) fit {
 	lex := words()
 	last, _ := utf8.DecodeLastRuneInString(strings.TrimRight(plain, "\"”»」）)"))
 	switch {
-	case strings.HasPrefix(strings.TrimSpace(markdown), "#"), strings.ContainsRune("?？؟:：", last), len(c.terms) == 0, creditLine(plain), spoken(plain):
+	case headingMarks(strings.TrimSpace(markdown)) > 0, strings.ContainsRune("?？؟:：", last), len(c.terms) == 0, creditLine(plain), spoken(plain):
 		return unfit
 	case block(markdown):
 		return row

@@ -38,8 +38,16 @@ func (c compared) sameSource() bool {
 // flat reports whether a claim says that something is so: without denial, guess or condition, and not in the cells of a table.
 func (c *claim) flat() bool {
 	return !c.row() && !c.has(func(t term) bool {
-		return t.kind == negation || t.hedge || t.guess || t.low == "if" || t.low == "unless"
+		return t.kind == negation || t.hedge || t.guess || t.low == "if" || t.low == "unless" || legends[t.low]
 	})
+}
+
+// legends are words for what is only told.
+var legends = wordSet("legend legends myth tradition folklore legende sage mythos überlieferung légende tradition mythe leyenda tradición mito leggenda tradizione")
+
+// toBeDone reports whether a claim is of what is still to be done: "were to be closed".
+func (c *claim) toBeDone() bool {
+	return slices.ContainsFunc([]string{" to be ", " zu sein", " werden sollen"}, func(s string) bool { return strings.Contains(strings.ToLower(c.text), s) })
 }
 
 // sameTense reports whether both claims, or neither, speak of now, and neither of the past while the other does of the present.
@@ -47,13 +55,13 @@ func (c compared) sameTense() bool {
 	now := func(t term) bool { return nowWords[t.low] }
 	present := func(t term) bool { return presentForms[t.low] }
 	past := func(t term) bool { return pastForms[t.low] }
-	return c.a.has(now) == c.b.has(now) && !(c.a.has(present) && !c.a.has(past) && c.b.has(past)) && !(c.b.has(present) && !c.b.has(past) && c.a.has(past))
+	return c.a.has(now) == c.b.has(now) && c.a.toBeDone() == c.b.toBeDone() && !(c.a.has(present) && !c.a.has(past) && c.b.has(past)) && !(c.b.has(present) && !c.b.has(past) && c.a.has(past))
 }
 
 var (
 	nowWords = wordSet("now currently already still today meanwhile formerly once previously then later inzwischen mittlerweile derzeit jetzt heute noch damals früher désormais maintenant " +
 		"aujourd encore actuellement autrefois ahora actualmente ya hoy todavía antes")
-	presentForms = wordSet("is are remains ist sind bleibt est sont reste es son sigue è sono")
+	presentForms = wordSet("werden wird is are remains ist sind bleibt est sont reste es son sigue è sono")
 	pastForms    = wordSet("was were became remained war waren wurde wurden était étaient fut furent era eran fue fueron fu furono")
 )
 
@@ -335,7 +343,7 @@ func (c *claim) partOf() (s share, ok bool) {
 		switch {
 		case x.Lo < y.Lo && ofWhole[between]:
 			s, ok = share{of: y.Lo, text: c.text[x.Start:x.End], rest: c.text[:c.onlyBefore(x.Start)] + c.text[y.Start:]}, true
-		case y.Lo < x.Lo && len(c.terms) > 1 && ofWords[c.terms[0].low] || len(c.terms) > 1 && c.terms[0].low == "sur" && y.Lo < x.Lo:
+		case y.Lo < x.Lo && len(c.terms) > 1 && c.terms[0].end <= x.Start && (ofWords[c.terms[0].low] || c.terms[0].low == "sur"):
 			first := c.terms[0]
 			from := c.onlyBefore(y.Start)
 			s, ok = share{of: x.Lo, text: c.text[y.Start:y.End], rest: strings.TrimSpace(c.text[first.end:strings.LastIndexFunc(c.text[:from], func(r rune) bool { return r != ' ' && r != ',' })+1] + c.text[y.End:])}, true
@@ -391,7 +399,7 @@ func (c *claim) withoutAll(n float64) (rest string, ok bool) {
 		return c.text[:all.start] + c.text[q.Start:], true
 	}
 	last := at+1 == len(c.terms) || c.terms[at+1].kind == stop
-	if all.start < q.End || !last && !verbAux[c.terms[at-1].low] {
+	if all.start < q.End || !last && (at == 0 || !verbAux[c.terms[at-1].low]) {
 		return "", false // "were visited by all members"
 	}
 	return strings.TrimRight(c.text[:all.start], " ") + c.text[all.end:], true

@@ -42,6 +42,9 @@ func followUps(task model.QuestionsTask, p phrasing) []followUp {
 	}
 	var out []followUp
 	for _, name := range uncovered(task.Root, facts) {
+		if questionWords[strings.ToLower(name)] {
+			continue
+		}
 		out = append(out, followUp{0.65, p.reasonMissing, fmt.Sprintf(p.missing, root, Quoted(name, maxTopic))})
 	}
 	for _, l := range lacking(task, facts) {
@@ -62,20 +65,29 @@ func followUps(task model.QuestionsTask, p phrasing) []followUp {
 		}
 		c := read(f.Statement)
 		quoted := Quoted(f.Statement, maxQuoted)
+		fresh := func() bool { // no other form of what a contradiction is asked about already
+			return !slices.ContainsFunc(task.Contradictions, func(p model.StatementPair) bool { return restates(f.Statement, p.A) || restates(f.Statement, p.B) })
+		}
 		switch published, err := time.Parse(time.DateOnly, f.Published); {
-		case overdue(c, now) && counts["overdue"] < maxOverdue:
+		case overdue(c, now) && counts["overdue"] < maxOverdue && fresh():
 			counts["overdue"]++
 			out = append(out, followUp{0.58, p.reasonOverdue, fmt.Sprintf(p.overdue, quoted)})
 		case len(c.quantities) == 0 && len(c.dates) == 0:
-		case err == nil && now.Year()-published.Year() >= oldYears && counts["old"] < maxOld:
+		case err == nil && now.Year()-published.Year() >= oldYears && counts["old"] < maxOld && fresh():
 			counts["old"]++
 			out = append(out, followUp{0.48, p.reasonOld, fmt.Sprintf(p.old, quoted, f.Published)})
-		case f.Pages == 1 && counts["sole"] < maxSole:
+		case f.Pages == 1 && counts["sole"] < maxSole && fresh():
 			counts["sole"]++
 			out = append(out, followUp{0.45, p.reasonSole, fmt.Sprintf(p.sole, quoted)})
 		}
 	}
 	return out
+}
+
+// restates reports whether one of two statements says what the other says.
+func restates(a, b string) bool {
+	x, y := parse(a), parse(b)
+	return same(x, y) || same(y, x)
 }
 
 // latest is the day on which a fact was found last. What is past is told by it, so that the same task always gives the same answer.
@@ -124,6 +136,17 @@ func lacking(task model.QuestionsTask, facts []told) []lack {
 	}
 	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(len(entities[b]), len(entities[a])) })
 	var out []lack
+	var persons []string // who is one by any fact is one in all of them, and so is a part of the name
+	for _, f := range task.Known {
+		for _, name := range read(f.Statement).names() {
+			if NamesPerson(name, f.Statement) || leads(name, f.Statement) {
+				persons = append(persons, " "+name+" ")
+			}
+		}
+	}
+	order = slices.DeleteFunc(order, func(name string) bool {
+		return slices.ContainsFunc(persons, func(person string) bool { return strings.Contains(person, " "+name+" ") })
+	})
 	for _, name := range order {
 		for _, p := range asked {
 			of := func(i int) bool { return facts[i].speaksOf(p.term) }
@@ -142,6 +165,16 @@ func lacking(task model.QuestionsTask, facts []told) []lack {
 	return out
 }
 
+// leads reports whether a name of two words does what mostly persons do. Companies may, so that this alone makes it no person where a topic is named;
+// a question about what it costs is not asked of it.
+func leads(name, statement string) bool {
+	_, after, found := strings.Cut(statement, name+" ")
+	p := wordsOf(after)
+	return found && strings.Contains(name, " ") && len(p) > 0 && leading[p[0].low]
+}
+
+var leading = wordSet("founded founds leads heads wrote married gründete leitet leitete schrieb heiratete dirige dirigea fonda épousa fundó dirigió escribió")
+
 // located reports whether a statement has a name only as the place where something is.
 func located(name, statement string) bool {
 	before, _, _ := strings.Cut(statement, name)
@@ -149,7 +182,7 @@ func located(name, statement string) bool {
 	return len(p) > 0 && !p[len(p)-1].ends && (scopes[p[len(p)-1].low] || places[p[len(p)-1].low])
 }
 
-var places = wordSet("at near off from bei nahe aus près cerca desde")
+var places = wordSet("at near off from to selon según laut bei nahe aus près cerca desde")
 
 // tellsOf reports whether all words of a name are in what a fact speaks of.
 func (f told) tellsOf(name string) bool { return strings.Contains(f.text, strings.ToLower(name)) }

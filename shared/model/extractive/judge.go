@@ -410,8 +410,24 @@ func sameOpening(a, b *claim) bool {
 		}
 		return out
 	}
-	return slices.Equal(opening(a), opening(b))
+	return slices.Equal(opening(a), opening(b)) && !turnedAfter(a, b)
 }
+
+// turnedAfter reports whether the first words of weight after the first figure change places: "twice as many men as women", "half as many women as men".
+func turnedAfter(a, b *claim) bool {
+	after := func(c *claim) (out []string) {
+		for _, t := range c.terms {
+			if len(c.quantities) > 0 && t.start >= c.quantities[0].End && t.kind == content && !t.context && !manyWords[t.low] && len(out) < 2 {
+				out = append(out, t.stem)
+			}
+		}
+		return out
+	}
+	x, y := after(a), after(b)
+	return len(x) == 2 && len(y) == 2 && x[0] == y[1] && x[1] == y[0]
+}
+
+var manyWords = wordSet("many much as so viel viele wie")
 
 // ofSome reports whether a claim is about some of a number of things: "31 of the 48 schools".
 func (c *claim) ofSome() bool {
@@ -602,6 +618,9 @@ func duplicates(a, b *claim, al *alignment, d difference) verdict {
 	}
 	if shared+len(d.same) < 2 {
 		return distinct("Too little is shared to call them the same.")
+	}
+	if al.otherLead(a, b) {
+		return distinct("A name has another part in it.")
 	}
 	return verdict{relation: model.Duplicate, reason: "The same claim in other words, with nothing added."}
 }

@@ -18,9 +18,9 @@ type place struct {
 // placeOf reads the marks before a sentence (see model.Numbered). A head of a table has no level.
 func placeOf(s model.Numbered) (p place, rest string) {
 	t := strings.TrimSpace(s.Text)
-	if strings.HasPrefix(t, "#") {
+	if n := headingMarks(t); n > 0 {
 		if !strings.Contains(t, " | ") {
-			p.level = len(t) - len(strings.TrimLeft(t, "#"))
+			p.level = n
 		}
 		return p, s.Text
 	}
@@ -33,6 +33,15 @@ func placeOf(s model.Numbered) (p place, rest string) {
 		return place{depth: s.Depth}, s.Text
 	}
 	return place{depth: max(s.Depth, marks), begins: true}, t
+}
+
+// headingMarks is how many marks of a heading a line begins with, 0 if it is none: "#1 in Europe" is a sentence.
+func headingMarks(t string) int {
+	rest := strings.TrimLeft(t, "#")
+	if n := len(t) - len(rest); n <= 6 && (rest == "" || rest[0] == ' ') {
+		return n
+	}
+	return 0
 }
 
 // path are the headings that sentence i stands under, the outermost first. A heading ends where one of its level or a higher one begins.
@@ -95,6 +104,19 @@ var promising = wordSet(`key main following several points facts figures details
 // titled reports whether heading h is the report's title: what all of it is about is no topic of it.
 func (r report) titled(h int) bool { return h == r.title }
 
+// overAll reports whether heading h is a title that stands over all other headings. A first section of the level of the others is not.
+func (r report) overAll(h int) bool {
+	if !r.titled(h) {
+		return false
+	}
+	for k, p := range r.places {
+		if k != h && p.level > 0 && p.level <= r.places[h].level {
+			return false
+		}
+	}
+	return true
+}
+
 // titleOf finds the title: a heading that the report begins with and that is the only one of the highest level, or, where all headings have one
 // level, the first of a report that has sections.
 func (r report) titleOf() int {
@@ -123,7 +145,7 @@ func (r report) underHeading(i int, s string, all bool) (m made, ok bool) {
 	m = made{text: s, from: []int{r.sentences[i].N}}
 	for _, h := range slices.Backward(r.path(i)) {
 		name := strings.TrimRight(r.plain[h], " .:")
-		if name == "" || r.general(h) || ok && !all && r.titled(h) || read(m.text).tellsAllOf(r.claims[h]) {
+		if name == "" || r.general(h) || ok && !all && r.overAll(h) || read(m.text).tellsAllOf(r.claims[h]) {
 			continue
 		}
 		longer := name + ": " + m.text
@@ -218,8 +240,9 @@ func (r report) led(i int) (m made, needed, ok bool) {
 		}
 		return m, subjectless, ok // two sentences; one that leans on the other is joined to it as anywhere
 	}
+	clause, _ := clauseOf(s, r.language)
 	own := r.places[i].depth == 1 || r.general(lead) || c.tellsAllOf(r.claims[lead]) || leadingName(s) != ""
-	if own && !subjectless && !startsSmall(s) && leaning(s, c) != before && fitness(s, s, c) == whole {
+	if own && (clause || leadingName(s) == "") && !r.doubts(lead) && !subjectless && !startsSmall(s) && leaning(s, c) != before && fitness(s, s, c) == whole {
 		return m, false, false
 	}
 	m, ok = r.labelled(i, lead, subjectless)
@@ -231,6 +254,9 @@ func (r report) labelled(i, lead int, subjectless bool) (m made, ok bool) {
 	s, named := r.plain[i], false
 	m.from = []int{r.sentences[i].N}
 	for k := lead; k >= 0 && r.label(k); k = r.lead(k) {
+		if utf8.RuneCountInString(s) > maxJoined {
+			return m, false // of a list that is nested without end, not all labels are read
+		}
 		name := strings.TrimRight(r.plain[k], " :：")
 		clause, open := clauseOf(name, r.language)
 		switch {
@@ -238,13 +264,13 @@ func (r report) labelled(i, lead int, subjectless bool) (m made, ok bool) {
 			continue
 		case leaning(name, r.claims[k]) == before, subjectless && clause && !open:
 			return m, false // the label itself leans, or has a verb already
-		case k == lead && (open || subjectless && !r.general(k)):
+		case k == lead && (open || subjectless && !r.general(k) && !beside(name)):
 			s = name + " " + uncapital(s, subjectless)
 		default:
 			s = name + colon(r.plain[k]) + " " + s
 		}
 		m.from = append([]int{r.sentences[k].N}, m.from...)
-		named = named || !r.general(k)
+		named = named || !r.general(k) && !(subjectless && beside(name))
 	}
 	m.text = s
 	if !named {
@@ -255,6 +281,45 @@ func (r report) labelled(i, lead int, subjectless bool) (m made, ok bool) {
 	}
 	return m, named && utf8.RuneCountInString(m.text) <= maxJoined
 }
+
+// beside reports whether a label says what something is compared with, when or of whom it holds ("Compared with lithium cells"), or what is told
+// of a thing ("History of Talmo"), and so does not name what the items below it are about.
+func beside(label string) bool {
+	p := wordsOf(label)
+	if len(p) == 0 {
+		return false
+	}
+	first := p[0].low
+	if !strings.Contains(label, ",") && (prepositions[first] || spanishPrepositions[first] || aways[first]) {
+		return true
+	}
+	return len(p) > 1 && telling[first] && !p[0].ends && (prepositions[p[1].low] || spanishPrepositions[p[1].low] || ofWords[p[1].low] || overWords[p[1].low])
+}
+
+var (
+	aways = wordSet(`compared except excepting excluding including not formerly owned contrary instead versus
+		verglichen außer ohne nicht anders entgegen gegenüber statt im seit laut nach für unter bei vor
+		comparé comparée comparés comparées contrairement sauf sans selon depuis après avant pour chez hors
+		comparado comparada comparados comparadas salvo excepto después antes bajo`)
+	telling = wordSet(`history problems reasons causes myths rumours claims background effects consequences criticism reports studies
+		geschichte probleme gründe ursachen mythen gerüchte folgen kritik berichte studien
+		histoire problèmes raisons causes mythes rumeurs conséquences critiques études
+		historia problemas razones causas mitos rumores consecuencias críticas estudios`)
+	overWords = wordSet("über zu sur à pour")
+)
+
+// doubts reports whether a heading or label says of what stands below it that it is not so, or that it is only said.
+func (r report) doubts(k int) bool {
+	return r.claims[k].has(func(t term) bool { return t.kind == negation || t.hedge || doubting[t.low] })
+}
+
+var doubting = wordSet(`myth myths false untrue wrong disproved debunked refuted rejected incorrect hoax hoaxes rumour rumours rumor rumors alleged allegations misconceptions unconfirmed hypothetical
+	mythos mythen irrtum irrtümer falsch falsche widerlegt widerlegte gerücht gerüchte angeblich unbestätigt abgelehnt verworfen
+	mythe mythes faux fausse fausses démenti démentis réfuté réfutés rumeur rumeurs rejeté rejetés
+	mito mitos falso falsa falsos falsas bulo bulos desmentido desmentidos refutado rumor rumores rechazado rechazados`)
+
+// doubted reports whether a heading over sentence i doubts it.
+func (r report) doubted(i int) bool { return slices.ContainsFunc(r.path(i), r.doubts) }
 
 // colon is that of a label as it is written, with the space that French sets before it; one for a label that has none.
 func colon(label string) string {
@@ -331,9 +396,14 @@ func opensWithVerb(s, language string, item bool) bool {
 		return false
 	case language == "fr":
 		third := small && strings.HasSuffix(first.low, "ent") && !strings.HasSuffix(first.low, "ment") && !frenchEnt[first.low] && (p[1].number || determinersOf["fr"][p[1].low])
-		return foreignVerbs[first.low] && !namesToo[first.low] || tellingVerbs["fr"][first.low] || third
+		verb := foreignVerbs[first.low] || tellingVerbs["fr"][first.low]
+		return verb && (!namesToo[first.low] || small && !determinersOf["fr"][p[1].low] || p[1].number && small) || third
 	case language == "de":
-		return (foreignVerbs[first.low] || tellingVerbs["de"][first.low]) && (small || !namesToo[first.low])
+		turned := germanPassive[p[1].low] // "Verkauft wurden 900", "Sinkt der Preis, steigt der Absatz"
+		for k := 1; k+1 < len(p); k++ {
+			turned = turned || p[k].ends && (foreignVerbs[p[k+1].low] || tellingVerbs["de"][p[k+1].low])
+		}
+		return (foreignVerbs[first.low] || tellingVerbs["de"][first.low]) && (small || !namesToo[first.low]) && !turned
 	case language != "en":
 		return false
 	}
@@ -367,6 +437,8 @@ var tellingVerbs = map[string]map[string]bool{
 		evita evitan vale valen cuenta cuentan vende venden emplea emplean produce producen genera generan cubre cubren mide miden mantiene mantienen incluye incluyen tiene tienen tenía tenían es son era eran fue fueron ha han
 		había habían está están estaba estaban puede pueden podrá podrán debe deben será serán abre abren opera operan cultiva cultivan exporta exportan importa importan suma suman supera superan crece crecen`),
 }
+
+var germanPassive = wordSet("wurde wurden werden wird worden ist sind war waren hat haben hatte hatten")
 
 // namesToo are nouns or articles as well, as they begin a sentence.
 var namesToo = wordSet("kosten leben laden sparen wachsen halten laden schaffen a est mesure offre baisse compte vaut a")
@@ -434,8 +506,9 @@ var (
 // the heading tells them apart. It is worked out once for a report.
 func (r report) twins() map[int]bool {
 	type told struct {
-		i, heading int
-		keys       map[string]bool
+		i     int
+		under string // the headings that tell it from others
+		keys  map[string]bool
 	}
 	byOpening := map[string][]told{}
 	out := map[int]bool{}
@@ -443,17 +516,22 @@ func (r report) twins() map[int]bool {
 		if len(c.quantities) == 0 || block(r.sentences[i].Text) || len(r.sentences[i].Markers) == 0 {
 			continue
 		}
-		h := r.heading(i)
-		if h < 0 || r.general(h) || r.titled(h) || c.tellsAllOf(r.claims[h]) {
+		under := ""
+		for _, h := range r.path(i) {
+			if !r.general(h) && !r.overAll(h) && !c.tellsAllOf(r.claims[h]) {
+				under += r.plain[h] + "\n"
+			}
+		}
+		if under == "" {
 			continue
 		}
 		first, ok := c.opening()
 		if !ok {
 			continue
 		}
-		t := told{i, h, c.keys()}
+		t := told{i, under, c.keys()}
 		for _, other := range byOpening[first] {
-			if n := sameKeys(t.keys, other.keys); other.heading != h && twinShare*n >= (twinShare-1)*max(len(t.keys), len(other.keys)) {
+			if n := sameKeys(t.keys, other.keys); other.under != under && twinShare*n >= (twinShare-1)*max(len(t.keys), len(other.keys)) {
 				out[i], out[other.i] = true, true
 			}
 		}

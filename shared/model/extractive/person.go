@@ -1,6 +1,7 @@
 package extractive
 
 import (
+	"regexp"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -59,6 +60,9 @@ func NamesPerson(name, statement string) bool {
 			}
 		}
 	}
+	if aged.MatchString(after) || len(following) > 1 && following[0].low == "was" && following[1].low == "born" {
+		return true // "Milo Sandt, 54, was born", "Anton Reck (1901-1990)"
+	}
 	if n := len(preceding); n > 1 && ledBy[preceding[n-2].low] && agents[preceding[n-1].low] {
 		return true
 	}
@@ -67,6 +71,8 @@ func NamesPerson(name, statement string) bool {
 	}
 	return len(following) > 0 && !strings.HasPrefix(after, ",") && personal[following[0].low]
 }
+
+var aged = regexp.MustCompile(`^(, \d\d,| \(\d{4}\s?[-–]\s?\d{4}\))`)
 
 func bareWord(w string) string { return strings.Trim(strings.ToLower(w), ".,;:()") }
 

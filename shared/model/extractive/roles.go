@@ -235,6 +235,33 @@ func (al *alignment) modifiersMoved(a, b *claim) bool {
 	return false
 }
 
+// otherLead reports whether a name that is led by "by" in one claim is led in the other by a word that makes it something else: "written by Reiners",
+// "written for Reiners".
+func (al *alignment) otherLead(a, b *claim) bool {
+	lead := func(c *claim, i int) string {
+		for i--; i >= 0 && (c.terms[i].name || anyArticle(c.terms[i])); i-- {
+		}
+		if i < 0 || c.terms[i].kind != function {
+			return ""
+		}
+		return c.terms[i].low
+	}
+	for i, t := range a.terms {
+		p, ok := al.indexA.of(i)
+		if !ok || t.context || !t.name || !al.pairs[p].b.name {
+			continue
+		}
+		x, y := lead(a, i), lead(b, termAt(b, al.pairs[p].b))
+		if byWords[x] && otherLeads[y] || byWords[y] && otherLeads[x] {
+			return true
+		}
+	}
+	return false
+}
+
+// otherLeads lead to those for whom, with whom, about whom or against whom something is done; "for" of one language may be "by" of another.
+var otherLeads = wordSet("for with about from against near after before without für mit über gegen ohne nach pour sur avec contre sans para sobre contra sin con per")
+
 // namesExchanged reports whether two names have taken each other's place: "X sold its plant to Y" and "Y sold its plant to X". Around "and" they
 // may.
 func (al *alignment) namesExchanged(a, b *claim) bool {
