@@ -59,33 +59,45 @@ func NewNotebook() *Notebook {
 // could not be applied; such a message only moves the thread's position. So does an event of an unknown type (true): a bad event too, unless it is one
 // of somebody else's (ext.).
 func (n *Notebook) Apply(m Message) (event.Event, bool) {
+	e, applied, _ := n.Examine(m)
+	return e, applied
+}
+
+// Examine is Apply that also says why the message is a bad event; nil when it is none. Bad remembers only the first of them.
+func (n *Notebook) Examine(m Message) (e event.Event, applied bool, problem error) {
+	e, applied, problem = n.fold(m)
+	if problem != nil {
+		n.reject(m, problem)
+	}
+	return e, applied, problem
+}
+
+func (n *Notebook) fold(m Message) (e event.Event, applied bool, problem error) {
 	e, err := event.Parse(m.Subject, m.Data)
 	e.Seq, e.Stored, e.Original = m.Seq, m.Time, cmp.Or(m.Original, m.Seq)
 	if err != nil {
-		n.reject(m, err)
 		if thread := threadOf(m.Subject); thread != "" {
 			n.thread(thread).Seq = m.Seq
 		}
-		return e, false
+		return e, false, err
 	}
 	t := n.thread(e.Thread)
 	if e.ID != "" && n.seen(e.Thread, e.ID, 0) {
 		t.Seq = m.Seq
-		return e, false
+		return e, false, nil
 	}
 	n.remember(e)
 	if n.withoutExcerpts {
 		dropExcerpts(e)
 	}
 	if UnknownType(e) {
-		n.reject(m, fmt.Errorf("%w: %q on %s", ErrUnknownType, text.Truncate(e.Type, 80), m.Subject))
+		problem = fmt.Errorf("%w: %q on %s", ErrUnknownType, text.Truncate(e.Type, 80), m.Subject)
 	}
 	if err := evolve(t, e); err != nil {
-		n.reject(m, err)
 		t.Seq = m.Seq
-		return e, false
+		return e, false, err
 	}
-	return e, true
+	return e, true, problem
 }
 
 // dropExcerpts takes the excerpts from an event that nobody else has.

@@ -22,7 +22,7 @@ import (
 
 // foldVersion is the version of schema and fold. A file of another one is made again: raise it with every change of schema.sql, of collect, or of
 // what the notebook's Evolve makes of the same events.
-const foldVersion = 6
+const foldVersion = 7
 
 //go:embed schema.sql
 var schema string

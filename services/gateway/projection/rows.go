@@ -40,15 +40,10 @@ func collect(n *notebook.Notebook, messages []notebook.Message) *batch {
 	for _, m := range messages {
 		b.last = m.Seq
 		b.size += len(m.Data)
-		_, before := n.Bad()
-		e, applied := n.Apply(m)
-		bad, after := n.Bad()
+		e, applied, bad := n.Examine(m)
 		problem := ""
-		if after > before {
-			problem = "it cannot be applied"
-			if len(bad) == after {
-				problem = bad[after-1].Error
-			}
+		if bad != nil {
+			problem = bad.Error()
 		}
 		thread := strings.SplitN(m.Subject, ".", 4)[2] // the stream takes no subject of another form
 		b.raw(m, e, thread, problem)

@@ -265,3 +265,19 @@ func TestAnEventLargerThanTheWindowIsStillTold(t *testing.T) {
 		require.Equal(t, want, got)
 	}
 }
+
+// Why an event is bad follows from the event, and not from how many were bad before it.
+func TestEveryBadEventSaysWhy(t *testing.T) {
+	t.Parallel()
+	p := alone(t)
+	const all = 300 // more than a notebook remembers
+	for seq := uint64(1); seq <= all; seq++ {
+		applied(t, p, []notebook.Message{{Seq: seq, Original: seq, Subject: "run.exploded.t1.r1.0",
+			Data: fmt.Appendf(nil, `{"id":"e%d","type":"factstream.run.exploded.v1","thread":"t1","run":"r1","n":0,"data":{}}`, seq)}})
+	}
+	var problems, why int
+	require.NoError(t, p.readers.QueryRowContext(t.Context(),
+		`SELECT count(*), count(DISTINCT problem) FROM events WHERE problem LIKE '%does not know%'`).Scan(&problems, &why))
+	require.Equal(t, all, problems)
+	require.Equal(t, 1, why)
+}
