@@ -271,7 +271,11 @@ func TestEveryFaultPointIsListedWithWhatItMeans(t *testing.T) {
 	points, err := up.FaultPoints(bin)
 	require.NoError(t, err)
 	for _, p := range points {
-		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(p.Name)+` +`+regexp.QuoteMeta(p.What)+`$`, string(text))
+		what := strings.Join(strings.Fields(regexp.QuoteMeta(p.What)), `\s+`) // wrapped, under a hanging indent
+		require.Regexp(t, `(?m)^`+regexp.QuoteMeta(p.Name)+` +`+what+`$`, string(text))
+	}
+	for line := range strings.Lines(string(text)) {
+		require.LessOrEqual(t, len(strings.TrimSuffix(line, "\n")), 80, line)
 	}
 	for _, service := range []string{"researcher", "distiller", "judge", "briefer", "gateway"} {
 		require.True(t, slices.ContainsFunc(points, func(p fault.Point) bool { return strings.HasPrefix(p.Name, service+".") }), service)

@@ -112,7 +112,7 @@ func byAge(e event.Event, i int) float64 {
 
 func (t *Thread) created(e event.Event, d event.ThreadCreated) {
 	t.Created, t.Question, t.Title, t.Tags, t.Settings = e.Time, d.Question, d.Title, d.Tags, d.Settings
-	t.stand(e, New, event.Reason{Code: ReasonNew, Text: "Nothing has been asked yet. Ask once, or start autopilot."})
+	t.stand(e, New, event.Reason{Code: ReasonNew, Text: "Nothing has been asked yet. Ask now, or press Start."})
 	t.Ledger.Budget, t.Ledger.AnswerBudget = d.Settings.Budget, d.Settings.AnswerBudget
 	t.addQuestion(&Question{ID: RootQuestionID(t.ID), Text: d.Question, Origin: "human", Rank: rootRank, Seq: e.Seq, At: e.Time})
 }

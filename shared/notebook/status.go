@@ -39,7 +39,20 @@ func (t *Thread) activity(c *Cycle) event.Reason {
 	case event.KindWatch:
 		return event.Reason{Code: ReasonWatch, Text: fmt.Sprintf("A watch is looking again (cycle %d).", c.ID)}
 	}
-	return event.Reason{Code: ReasonCycle, Text: fmt.Sprintf("Cycle %d is under way: %d of its %d runs have ended.", c.ID, t.ended(c), c.Size)}
+	ended, words := t.ended(c), ""
+	switch {
+	case c.Size == 1 && ended == 0:
+		words = "its run has not ended yet"
+	case c.Size == 1:
+		words = "its run has ended, and its steps go on"
+	case ended == c.Size:
+		words = fmt.Sprintf("its %d runs have ended, and their steps go on", c.Size)
+	case ended == 1:
+		words = fmt.Sprintf("1 of its %d runs has ended", c.Size)
+	default:
+		words = fmt.Sprintf("%d of its %d runs have ended", ended, c.Size)
+	}
+	return event.Reason{Code: ReasonCycle, Text: fmt.Sprintf("Cycle %d is under way: %s.", c.ID, words)}
 }
 
 // ended counts the runs of a cycle that have their terminal event.

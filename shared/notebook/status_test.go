@@ -50,7 +50,7 @@ func (w *world) startIsTold(t testing.TB) {
 		w.refusalIsTold(t, refused)
 		return
 	}
-	advised := strings.Contains(reason.Text, "ress Start") || strings.Contains(reason.Text, "or start autopilot")
+	advised := strings.Contains(reason.Text, "ress Start")
 	_, refused := Decide(w.thread, Start{Access: Access{Live: true, Replay: true}}, w.now)
 	require.Equal(t, refused == nil, advised, "%s %s: %s\nStart: %v", status, reason.Code, reason.Text, refused)
 	w.refusalIsTold(t, refused)
@@ -488,8 +488,8 @@ func whatHappenedSince() []since {
 			Paused, ReasonPaused, "It was restored from a backup with --paused. Press Start to go on."}, "call"},
 
 		// new
-		{end{"new, and the budget is too low", nil, func(s *story) { s.budget(200) }, New, ReasonNew, "Nothing has been asked yet. The budget does not allow"}, "Ask once"},
-		{end{"new, and archived", nil, func(s *story) { s.archive() }, New, ReasonNew, "take it out of the archive"}, "Ask once"},
+		{end{"new, and the budget is too low", nil, func(s *story) { s.budget(200) }, New, ReasonNew, "Nothing has been asked yet. The budget does not allow"}, "Ask now"},
+		{end{"new, and archived", nil, func(s *story) { s.archive() }, New, ReasonNew, "take it out of the archive"}, "Ask now"},
 		{end{"new, and its first run has just failed", nil, func(s *story) { s.ask(""); s.callFails("auth_error", false); s.settle() }, New, ReasonProvider, "(auth_error)"}, "Nothing"},
 		{end{"new, and its first cycle was just settled", nil, func(s *story) { s.ask(""); s.complete(); s.distil(); s.judge(); s.close() }, New, ReasonAutoOff, "Autopilot is off"}, "Nothing"},
 	}
@@ -591,6 +591,42 @@ func TestAReasonInAnEventIsTrueByItself(t *testing.T) {
 			s := tell(t)
 			c.happens(s)
 			require.Equal(t, c.want, s.thread.Reason.Text)
+		})
+	}
+}
+
+// "0 of its 1 runs have ended" was once to be read.
+func TestACycleUnderWaySaysHowFarItIsInWordsThatFitItsSize(t *testing.T) {
+	t.Parallel()
+	ends := func(s *story, runs ...string) {
+		for _, id := range runs {
+			s.must(StartAttempt{Run: id, Max: 3})
+			s.must(CompleteRun{Run: id, Completed: event.RunCompleted{Attempt: 1, Cost: s.thread.Runs[id].Requested.Cost}})
+		}
+	}
+	two := func(s *story) []string { // the runs of the second cycle
+		s.start()
+		s.cycle("And how?", "And where?")
+		return s.thread.Cycles[1].Runs
+	}
+	for name, c := range map[string]struct {
+		happens func(s *story)
+		want    string
+	}{
+		"one, and it is not started":  {func(s *story) { s.start() }, "Cycle 1 is under way: its run has not ended yet."},
+		"one, and its call goes on":   {func(s *story) { s.start(); s.begin() }, "Cycle 1 is under way: its run has not ended yet."},
+		"one, and it has ended":       {func(s *story) { s.start(); s.complete() }, "Cycle 1 is under way: its run has ended, and its steps go on."},
+		"one, and it failed":          {func(s *story) { s.start(); s.callFails("stall", false) }, "Cycle 1 is under way: its run has ended, and its steps go on."},
+		"two, and none is started":    {func(s *story) { two(s) }, "Cycle 2 is under way: 0 of its 2 runs have ended."},
+		"two, and one of them ended":  {func(s *story) { ends(s, two(s)[:1]...) }, "Cycle 2 is under way: 1 of its 2 runs has ended."},
+		"two, and both of them ended": {func(s *story) { ends(s, two(s)...) }, "Cycle 2 is under way: its 2 runs have ended, and their steps go on."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := tell(t, func(x *event.Settings) { x.Batch = 2 })
+			c.happens(s)
+			status, reason := s.thread.Status()
+			require.Equal(t, []string{Running, ReasonCycle, c.want}, []string{status, reason.Code, reason.Text})
 		})
 	}
 }

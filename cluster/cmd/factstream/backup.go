@@ -23,8 +23,8 @@ import (
 
 const backupUsage = `Usage: factstream backup FILE [--with-keys] [--force] [flags of factstream up]
 
-Writes the whole notebook, as it is at this moment, into one zip file; also while
-Factstream runs. It finds the notebook as "factstream up" does: --data
+Writes the whole notebook, as it is at this moment, into one zip file; also
+while Factstream runs. It finds the notebook as "factstream up" does: --data
 (FACTSTREAM_DATA), or NATS_URL.
 
   --with-keys   put the saved API keys in as well, in clear text
@@ -32,13 +32,15 @@ Factstream runs. It finds the notebook as "factstream up" does: --data
 `
 
 const restoreUsage = `Usage: factstream restore FILE [--paused] [flags of factstream up]
-       factstream restore NOTEBOOK.DB --from-db [--paused] [flags of factstream up]
+       factstream restore NOTEBOOK.DB --from-db [--paused]
+                          [flags of factstream up]
 
-Puts a backup into an empty place: a new data directory (--data, FACTSTREAM_DATA),
-or the server of NATS_URL while it has no notebook and nothing is connected to it.
+Puts a backup into an empty place: a new data directory (--data,
+FACTSTREAM_DATA), or the server of NATS_URL while it has no notebook and nothing
+is connected to it.
 
-  --from-db     restore from a notebook.db alone: every event, and the texts that
-                the file holds; what it lacks is named
+  --from-db     restore from a notebook.db alone: every event, and the texts
+                that the file holds; what it lacks is named
   --paused      pause every thread that was running, so that nothing is bought
                 before you say so
 `

@@ -5,9 +5,11 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"text/tabwriter"
+	"strings"
 
 	"github.com/factstream/factstream/cluster/up"
+	"github.com/factstream/factstream/shared/fault"
+	"github.com/factstream/factstream/shared/text"
 )
 
 const faultsUsage = `At each of these points a service can be ended (kill -9), stopped, failed or
@@ -32,13 +34,23 @@ func runFaults(stdout, stderr io.Writer) int {
 		fmt.Fprintf(stderr, "factstream: %v\n", err)
 		return exitFailed
 	}
-	fmt.Fprint(stdout, faultsUsage)
-	table := tabwriter.NewWriter(stdout, 0, 0, 2, ' ', 0)
-	for _, p := range points {
-		fmt.Fprintf(table, "%s\t%s\n", p.Name, p.What)
-	}
-	if err := table.Flush(); err != nil {
-		return exitFailed
-	}
+	fmt.Fprint(stdout, faultsUsage, faultsList(points))
 	return exitStopped
+}
+
+// columns is the width of a terminal that nobody has made wider.
+const columns = 80
+
+// faultsList has what each point means beside its name, and wraps it there.
+func faultsList(points []fault.Point) string {
+	width := 0
+	for _, p := range points {
+		width = max(width, len(p.Name)+2)
+	}
+	indent := strings.Repeat(" ", width)
+	var list strings.Builder
+	for _, p := range points {
+		fmt.Fprintf(&list, "%-*s%s\n", width, p.Name, text.Wrap(p.What, width, columns, indent))
+	}
+	return list.String()
 }

@@ -23,8 +23,8 @@ const usage = `Factstream, a research notebook on your own machine.
   factstream up --help     every flag and environment variable
   factstream up-cluster    the same with three NATS servers and two of every
                            service: any one process may be lost
-  factstream faults        the points at which a test can end, stop, delay or fail
-                           a service, and how
+  factstream faults        the points at which a test can end, stop, delay or
+                           fail a service, and how
   factstream backup FILE   the whole notebook into one file, also while it runs
   factstream restore FILE  a backup into an empty place
   factstream verify [FILE] compare stream, notebook.db, artifacts and a backup

@@ -241,6 +241,8 @@ func TestAThreadFromQuestionToBrief(t *testing.T) {
 	require.Equal(t, gatewaytest.URLs[0], first.Source.URL)
 	require.True(t, first.Disputed)
 	require.True(t, first.Stale, "its source is of 2020")
+	require.Equal(t, time.Date(2020, 11, 1, 0, 0, 0, 0, time.UTC), *first.StaleSince, "six months after the date of its only page")
+	require.False(t, facts.Items[1].Stale || facts.Items[1].StaleSince != nil, "it was read just now, and its page has no date")
 	require.Equal(t, api.Support{Pages: 1, Sites: 1, Sources: []api.FactSource{*first.Source}}, first.Support)
 	require.Equal(t, first.Excerpt.Text, gatewaytest.Report[first.Excerpt.Start:first.Excerpt.End])
 	require.Nil(t, facts.Items[2].Source)

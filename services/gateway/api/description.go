@@ -47,7 +47,7 @@ var reasons = []struct{ code, means string }{
 	{notebook.ReasonDepth, "what is left to ask is too deep"},
 	{notebook.ReasonAnswerBudget, "the limit of answers is reached"},
 	{notebook.ReasonBudget, "the next run does not fit into the budget"},
-	{notebook.ReasonArchived, "the thread is archived, in start_refused only"},
+	{notebook.ReasonArchived, "the thread is archived, in start_refused and run_refused only"},
 }
 
 // tellReasons puts the codes beside the field that holds them.

@@ -42,7 +42,7 @@ func (s *Server) listFacts(_ context.Context, in *struct {
 		list, invalid = page(slices.Values(t.FactIDs), func(id string) string { return id }, func(id string) bool {
 			f := t.Facts[id]
 			return (in.Include == "all" || f.Active()) && (in.Tag == "" || slices.Contains(f.Tags, in.Tag)) &&
-				wantedOnly(in.Stale, func() bool { return viewer.stale(f) }) &&
+				wantedOnly(in.Stale, func() bool { return viewer.staleSince(f) != nil }) &&
 				wantedOnly(in.Disputed, func() bool { return viewer.disputed[id] }) &&
 				viewer.foundIn(f, in.Run, in.Source)
 		}, func(id string) Fact { return viewer.view(t.Facts[id]) }, in.Paged)

@@ -716,7 +716,7 @@ func TestThePageLoadsNothingFromElsewhereAndHostileTextStaysText(t *testing.T) {
 	require.Contains(t, html, "&lt;script&gt;alert(&#39;q&#39;)")
 	require.Contains(t, html, "&lt;script&gt;alert(1)&lt;/script&gt; [bad]", "what stands in the report can be read")
 	require.Contains(t, html, `<a href="https://example.org/b" target="_blank" rel="noopener noreferrer nofollow" dir="auto">&lt;b&gt;Title&lt;/b&gt;</a>`)
-	require.Contains(t, html, `<li value="3"><bdi>&lt;b&gt;Title&lt;/b&gt;</bdi></li>`, "an address that is none of the web is no link")
+	require.Contains(t, html, `<li value="3" id="page-3"><bdi>&lt;b&gt;Title&lt;/b&gt;</bdi></li>`, "an address that is none of the web is no link")
 	require.Equal(t, 404, g.do("GET", "/reports/zzz", nil).status)
 	g.do("GET", "/api/v1/threads", nil)
 	require.Equal(t, "no-store", g.do("GET", "/api/v1/threads", nil).header.Get("Cache-Control"))

@@ -23,7 +23,8 @@ type Fact struct {
 	Excerpt       *event.Excerpt `json:"excerpt" doc:"Literal part of the run's report; start and end are byte offsets"`
 	Support       Support        `json:"support"`
 	Disputed      bool           `json:"disputed"`
-	Stale         bool           `json:"stale"`
+	Stale         bool           `json:"stale" doc:"By the date of the newest page it was found on or, where that has none, by when it was read, it is older than 6 months"`
+	StaleSince    *time.Time     `json:"stale_since" doc:"null when it is not stale"`
 	SupersededBy  *string        `json:"superseded_by"`
 	SeenElsewhere []Elsewhere    `json:"seen_elsewhere"`
 	Related       []string       `json:"related" doc:"Facts of this thread that tell of the same thing with another detail"`
@@ -125,7 +126,8 @@ func (v *factViewer) view(f *notebook.Fact) Fact {
 		DuplicateOf: textOrNull(f.Root), Removed: f.Removed, Engine: f.Engine, Replayed: f.Replayed, CreatedAt: f.At.UTC(),
 	}
 	view.Support, view.ConfirmedAt = v.support(f)
-	view.Stale = v.stale(f)
+	view.StaleSince = v.staleSince(f)
+	view.Stale = view.StaleSince != nil
 	return view
 }
 
@@ -170,8 +172,8 @@ func (v *factViewer) support(f *notebook.Fact) (Support, *time.Time) {
 	return s, timeOrNull(confirmed)
 }
 
-// stale says that the newest place where the fact was found is old.
-func (v *factViewer) stale(f *notebook.Fact) bool {
+// staleSince says since when the newest place where the fact was found is old; nil when it is not.
+func (v *factViewer) staleSince(f *notebook.Fact) *time.Time {
 	newest := dated(v.source(f.Source), f.At)
 	for _, place := range v.places(f) {
 		retrieved := f.At
@@ -182,7 +184,10 @@ func (v *factViewer) stale(f *notebook.Fact) bool {
 			newest = at
 		}
 	}
-	return newest.Before(v.now.AddDate(0, -staleMonths, 0))
+	if since := newest.AddDate(0, staleMonths, 0); since.Before(v.now) {
+		return timeOrNull(since)
+	}
+	return nil
 }
 
 func dated(s *FactSource, retrieved time.Time) time.Time {

@@ -1,9 +1,12 @@
 package api
 
 import (
+	"errors"
+	"fmt"
 	"time"
 
 	"github.com/factstream/factstream/shared/event"
+	"github.com/factstream/factstream/shared/ledger"
 	"github.com/factstream/factstream/shared/notebook"
 )
 
@@ -16,6 +19,8 @@ type Thread struct {
 	Status         string          `json:"status" enum:"new,running,paused,idle,complete"`
 	Reason         event.Reason    `json:"reason"`
 	StartRefused   *event.Reason   `json:"start_refused" doc:"Why Start would be refused now, given a key; null when it goes on"`
+	RunRefused     RunRefused      `json:"run_refused" doc:"Why asking once would be refused now, given a key"`
+	Autopilot      bool            `json:"autopilot" doc:"Whether autopilot is at work: when the cycle is settled it decides what to ask next"`
 	Archived       bool            `json:"archived"`
 	Settings       ThreadSettings  `json:"settings"`
 	Replay         *bool           `json:"replay" doc:"Whether its runs play recorded streams; null before the first run decides it for ever"`
@@ -27,6 +32,12 @@ type Thread struct {
 	UpdatedAt      time.Time       `json:"updated_at"`
 	Position       uint64          `json:"position" doc:"Stream sequence of the thread's last event"`
 	Projected      *bool           `json:"projected,omitempty" doc:"In answers to writes: false when reads may not see the change for a moment"`
+}
+
+// RunRefused says for each mode why a run of it would be refused, given a key: by code archived, budget or answer_budget.
+type RunRefused struct {
+	Fast     *event.Reason `json:"fast" doc:"null when it is accepted"`
+	Balanced *event.Reason `json:"balanced" doc:"null when it is accepted"`
 }
 
 // ThreadSettings are what a thread is run by.
@@ -69,7 +80,8 @@ type KnowledgeError struct {
 func threadView(t *notebook.Thread) Thread {
 	status, reason := t.Status()
 	v := Thread{
-		ID: t.ID, Question: t.Question, Title: t.Title, Tags: some(t.Tags), Status: status, Reason: reason, StartRefused: t.StartRefused(), Archived: t.Archived,
+		ID: t.ID, Question: t.Question, Title: t.Title, Tags: some(t.Tags), Status: status, Reason: reason, StartRefused: t.StartRefused(),
+		RunRefused: RunRefused{Fast: runRefused(t, event.Fast), Balanced: runRefused(t, event.Balanced)}, Autopilot: t.Standing == notebook.Running && t.Settings.Auto, Archived: t.Archived,
 		Settings: ThreadSettings{
 			Provider: t.Settings.Provider, Mode: t.Settings.Mode, Depth: t.Settings.Depth, Batch: t.Settings.Batch,
 			Auto: t.Settings.Auto, Engine: t.Settings.Engine, AnswerBudget: copied(t.Settings.AnswerBudget),
@@ -85,6 +97,27 @@ func threadView(t *notebook.Thread) Thread {
 		v.KnowledgeError = &KnowledgeError{Stage: k.Stage, Reason: k.Reason, Since: k.Since.UTC()}
 	}
 	return v
+}
+
+// runRefused asks the rules that a request of a run is decided by; only what they say is put for somebody who has not asked.
+func runRefused(t *notebook.Thread, mode string) *event.Reason {
+	_, err := notebook.Decide(t, notebook.RequestRun{Mode: mode, Access: notebook.Access{Live: true, Replay: true}}, t.Updated)
+	var refusal *notebook.Refusal
+	if !errors.As(err, &refusal) {
+		return nil
+	}
+	cost, _ := ledger.Cost(t.Settings.Provider, mode) // it is known: else there would be no thread
+	l := t.Ledger
+	switch left := l.Budget - l.Spent - l.Held(); {
+	case refusal.Code == "thread-archived":
+		return &event.Reason{Code: notebook.ReasonArchived, Text: "The thread is archived: nothing is asked."}
+	case t.Settings.Provider == event.Brave:
+		return &event.Reason{Code: notebook.ReasonAnswerBudget, Text: "The limit of answers is reached: nothing is asked until it is raised."}
+	case left <= 0:
+		return &event.Reason{Code: notebook.ReasonBudget, Text: fmt.Sprintf("A run costs %d credits, and nothing of the budget of %d is left.", cost, l.Budget)}
+	default:
+		return &event.Reason{Code: notebook.ReasonBudget, Text: fmt.Sprintf("A run costs %d credits, and only %d of the budget of %d are left.", cost, left, l.Budget)}
+	}
 }
 
 func countsOf(t *notebook.Thread) Counts {

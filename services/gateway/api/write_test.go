@@ -367,6 +367,96 @@ func TestAThreadSaysWhetherStartWouldGoOn(t *testing.T) {
 	g.do("POST", at+"/start", nil).refused(409, "thread-archived")
 }
 
+// Who would offer a run learns before whether it would be accepted, in each mode, and why not: it is so if and only if the request is refused.
+func TestAThreadSaysWhetherARunWouldBeAccepted(t *testing.T) {
+	t.Parallel()
+	const enough, short, archived = "", "budget", "archived"
+	for name, c := range map[string]struct {
+		budget         int
+		do             func(g *gateway, at string)
+		fast, balanced string
+		says           string
+	}{
+		"there is enough":               {budget: 350, fast: enough, balanced: enough},
+		"only a fast run fits":          {budget: 349, fast: enough, balanced: short, says: "A run costs 350 credits, and only 349 of the budget of 349 are left."},
+		"none fits from the beginning":  {budget: 100, fast: short, balanced: short, says: "A run costs 350 credits, and only 100 of the budget of 100 are left."},
+		"there is no budget":            {budget: 0, fast: short, balanced: short, says: "A run costs 350 credits, and nothing of the budget of 0 is left."},
+		"what is reserved is not there": {budget: 599, do: func(g *gateway, at string) { g.do("POST", at+"/runs", `{}`).is(202, nil) }, fast: enough, balanced: short, says: "only 349 of the budget of 599"},
+		"the budget was lowered below spent": {budget: 300, do: func(g *gateway, at string) {
+			thread := filepath.Base(at)
+			g.append(thread, notebook.StartAttempt{Run: g.run(thread).ID, Max: 3}) // one that was not started would be withdrawn
+			g.do("PATCH", at, `{"budget":20}`).is(200, nil)
+		}, fast: short, balanced: short, says: "nothing of the budget of 20 is left"},
+		"it is archived": {budget: 100, do: func(g *gateway, at string) { g.do("PATCH", at, `{"archived":true}`).is(200, nil) }, fast: archived, balanced: archived, says: "archived: nothing is asked."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			g := start(t)
+			var thread api.Thread
+			g.do("POST", "/api/v1/threads", fmt.Sprintf(`{"question":"Why?","mode":"fast","budget":%d}`, c.budget)).is(201, &thread)
+			at := "/api/v1/threads/" + thread.ID
+			if c.do != nil {
+				c.do(g, at)
+			}
+			g.do("GET", at, nil).is(200, &thread)
+			for mode, refused := range map[string]*event.Reason{"fast": thread.RunRefused.Fast, "balanced": thread.RunRefused.Balanced} {
+				want := map[string]string{"fast": c.fast, "balanced": c.balanced}[mode]
+				if want == "" {
+					require.Nil(t, refused, mode)
+					continue
+				}
+				require.Equal(t, want, refused.Code, mode)
+				answer := g.do("POST", at+"/runs", `{"mode":"`+mode+`"}`)
+				require.Contains(t, []int{402, 409}, answer.status, mode)
+			}
+			if c.says != "" {
+				require.Contains(t, thread.RunRefused.Balanced.Text, c.says)
+			}
+			if c.balanced == "" {
+				g.do("POST", at+"/runs", `{"mode":"balanced"}`).is(202, nil)
+			} else if c.fast == "" {
+				g.do("POST", at+"/runs", `{"mode":"fast"}`).is(202, nil)
+			}
+		})
+	}
+}
+
+// It is opened all the same, and says at once what keeps it from asking.
+func TestAThreadThatCannotAskOnceSaysSoWhenItIsOpened(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	var thread api.Thread
+	g.do("POST", "/api/v1/threads", `{"question":"Why?","mode":"fast","budget":100}`).is(201, &thread)
+	require.Equal(t, "Nothing has been asked yet. The budget does not allow the next run: 0 credits spent, 0 reserved, 250 for the run, 100 in the budget. Raise the budget to go on.", thread.Reason.Text)
+	require.Equal(t, "A run costs 250 credits, and only 100 of the budget of 100 are left.", thread.RunRefused.Fast.Text)
+}
+
+// A run that a person asked for is no sign of autopilot: whoever says "autopilot asks it next" has to know whether it is at work.
+func TestAThreadSaysWhetherAutopilotIsAtWork(t *testing.T) {
+	t.Parallel()
+	g := start(t)
+	var thread api.Thread
+	g.do("POST", "/api/v1/threads", `{"question":"Why?","mode":"fast","budget":2000,"auto":true}`).is(201, &thread)
+	at := "/api/v1/threads/" + thread.ID
+	look := func() api.Thread {
+		var now api.Thread
+		g.do("GET", at, nil).is(200, &now)
+		return now
+	}
+	require.False(t, thread.Autopilot, "it is on, and was not started")
+	g.do("POST", at+"/runs", `{}`).is(202, nil)
+	now := look()
+	require.Equal(t, []any{"running", "manual", false}, []any{now.Status, now.Reason.Code, now.Autopilot})
+	g.do("POST", at+"/start", nil).is(200, nil)
+	now = look()
+	require.Equal(t, []any{"running", "manual", true}, []any{now.Status, now.Reason.Code, now.Autopilot}, "the same run is under way, and autopilot goes on behind it")
+	g.do("PATCH", at, `{"auto":false}`).is(200, nil)
+	require.False(t, look().Autopilot, "it stops when the run has ended")
+	g.do("PATCH", at, `{"auto":true}`).is(200, nil)
+	g.do("POST", at+"/pause", nil).is(200, nil)
+	require.False(t, look().Autopilot)
+}
+
 // Who calls finds what came of a call by the trace that it named, whatever else it sent.
 func TestEventsCarryTheTraceOfTheRequestThatLedToThem(t *testing.T) {
 	t.Parallel()

@@ -216,9 +216,10 @@ func TestAWatcherGoesOnFromTheFileToMemory(t *testing.T) {
 	for i, thread := range []string{"", "t0", "t1", "", "quiet", "t2"} {
 		ready.Add(1)
 		watchers.Go(func() {
+			once := sync.OnceFunc(ready.Done)
 			caughtUp := func(at uint64) {
 				if at == all-1 {
-					ready.Done()
+					once()
 				}
 			}
 			seen, inMemory := watch(t, p, thread, 7+i, all, caughtUp)

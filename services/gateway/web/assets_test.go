@@ -17,6 +17,7 @@ import (
 
 	"github.com/factstream/factstream/jetstream/topology"
 	"github.com/factstream/factstream/services/gateway/web"
+	"github.com/factstream/factstream/shared/notebook"
 )
 
 func scripts(t *testing.T) map[string]string {
@@ -44,7 +45,12 @@ func TestTheScriptMakesNoHTMLAndNoCodeOfText(t *testing.T) {
 		// A link is made of an address that was found to be http or https, and else within the page.
 		for _, link := range regexp.MustCompile(`href: [^,}]*`).FindAllString(script, -1) {
 			links++
-			require.Regexp(t, `^href: (parsed\.href|"#/|"/reports/)`, link, name)
+			require.Regexp(t, `^href: (parsed\.href|"#/|"/reports/|api \+ "/runs/)`, link, name)
+		}
+		// Besides, a file that is kept is handed over by one, which leads to its text and is not shown.
+		for _, link := range regexp.MustCompile(`\.href = .*`).FindAllString(script, -1) {
+			require.Equal(t, []string{"dom.js", ".href = url;"}, []string{name, link})
+			require.Contains(t, script, `const url = URL.createObjectURL(new Blob([text], { type: "text/markdown;charset=utf-8" }));`)
 		}
 	}
 	require.NotZero(t, links)
@@ -181,12 +187,170 @@ func TestThePagePromisesNoFollowUpsAtDepthZero(t *testing.T) {
 func TestThePageOffersAutopilotOnlyWhereItGoesOnAndLeavesNothingHalfDone(t *testing.T) {
 	t.Parallel()
 	script := scripts(t)["app.js"]
-	require.Regexp(t, `const refused = startRefused\(thread, settings\);`, script)
-	require.Regexp(t, `!piloted && !refused && actionButton\("start"`, script)
-	require.Regexp(t, `if \(thread\.start_refused\) return thread\.start_refused\.text;`, script)
+	require.Regexp(t, `const refused = thread\.autopilot \? null : startRefused\(thread, settings\);`, script)
+	require.Regexp(t, `!thread\.autopilot && !refused && actionButton\("start", "Start",`, script, "it is called as the reasons call it")
+	require.Regexp(t, `function startRefused\(thread, settings\) \{ return thread\.start_refused \|\| keyless`, script)
 	require.Len(t, regexp.MustCompile(`"/start"`).FindAllString(script, -1), 1, "by startAutopilot alone")
 	require.Regexp(t, `try \{ await ask\(at \+ "/start", "POST"\); \} catch \(e\) \{\s*if \(!on && e\.status === 409\) await ask\(at, "PATCH", \{ auto: false \}\);\s*throw e;`, script)
 	require.NotContains(t, script, "Pause lets the call under way", "there may be none")
+}
+
+// function gives the text of a function of a script that stands by itself.
+func function(t *testing.T, script, name string) string {
+	t.Helper()
+	_, rest, found := strings.Cut(script, "\nfunction "+name+"(")
+	require.True(t, found, name)
+	text, _, found := strings.Cut(rest, "\n}\n")
+	require.True(t, found, name)
+	return text
+}
+
+// "Autopilot can be started after that." was once to be read, of nothing that was named. Whatever keeps Start or a run from going on, the page says what has
+// to be done, and leads to the control that does it.
+func TestThePageLeadsToWhatCuresARefusal(t *testing.T) {
+	t.Parallel()
+	script := scripts(t)["app.js"]
+	require.NotContains(t, script, "after that")
+	cure := function(t, script, "cure")
+	for _, code := range []string{notebook.ReasonBudget, notebook.ReasonDepth, notebook.ReasonArchived, notebook.ReasonNoQuestions, notebook.ReasonNoKey, notebook.ReasonAnswerBudget} {
+		require.Regexp(t, `case "`+code+`": return (control\("(after|once|when) [^"]+", "[a-z-]+", "[^"]+"\)|\["after [^"]*: ", el\("a", \{ href: "#/settings" \}|"after [^"]*by the API)`, cure)
+	}
+	controls := regexp.MustCompile(`control\("[^"]+", "([a-z-]+)"`).FindAllStringSubmatch(cure, -1)
+	require.Len(t, controls, 5, "and one for whatever else there may be")
+	for _, control := range controls {
+		require.Regexp(t, `(id: "`+control[1]+`"|(modeSelect|numberField|budgetField|actionButton)\("`+control[1]+`")`, script)
+	}
+	require.Contains(t, function(t, script, "pilotWaits"), `cure(thread, refused.code)`)
+	require.Contains(t, function(t, script, "toPlace"), `if (folded) folded.open = true;`, "a control may be folded away")
+	require.Regexp(t, `thread\.start_refused\?\.code === "no_questions"\) && followUp`, script, "the box is there where it is led to")
+}
+
+// A paid button that could only be refused was to be pressed all the same.
+func TestAButtonThatCouldOnlyBeRefusedSaysWhyBesideIt(t *testing.T) {
+	t.Parallel()
+	script := scripts(t)["app.js"]
+	bar := function(t, script, "bar")
+	require.Contains(t, bar, `button.setAttribute("aria-disabled", "true");`)
+	require.Contains(t, bar, `button.setAttribute("aria-describedby", note.id);`)
+	require.Contains(t, bar, `note.hidden = !refused;`)
+	require.Regexp(t, `if \(button\.getAttribute\("aria-disabled"\)\) return;`, function(t, script, "act"), "it does nothing")
+	require.Regexp(t, `bar\(once, waits, barred, barred && \[barred\.text`, function(t, script, "threadActions"))
+	followUp := function(t, script, "followUp")
+	require.Regexp(t, `bar\(now, waits, refused, refused && \[refused\.text`, followUp)
+	require.Contains(t, followUp, `modes.addEventListener("input", () => look(modes.value));`, "by the mode that is chosen")
+	require.Contains(t, function(t, script, "runRefused"), `thread.run_refused[mode] || keyless(thread, settings)`)
+	require.Len(t, regexp.MustCompile(`"/runs", "POST"`).FindAllString(script, -1), 2, "by these two buttons alone")
+	for form, field := range map[string]string{"newThread": "budget", "threadSettings": "thread-budget"} {
+		require.Contains(t, function(t, script, form), `budgetField("`+field+`"`, "a budget without room for a run is warned of")
+	}
+}
+
+// It said "Autopilot asks it next" also where it could not, and to nobody who sees.
+func TestAQuestionThatIsPutInLineIsToldTrulyAndVisibly(t *testing.T) {
+	t.Parallel()
+	script := scripts(t)["app.js"]
+	require.Len(t, regexp.MustCompile(`Autopilot asks it next`).FindAllString(script, -1), 1)
+	require.Regexp(t, `if \(refused\) return place [^\n]*\n  if \(thread\.autopilot\) return place \+ \([^\n]*Autopilot asks it next`, function(t, script, "inLine"))
+	followUp := function(t, script, "followUp")
+	require.Contains(t, followUp, `if (question.position > 0) question = await ask(api + "/questions/" + question.id, "PATCH", { position: 0 });`, "first is first")
+	require.Contains(t, followUp, `done(inLine(question, await ask(at), settings));`, "as the thread is then")
+	require.Contains(t, followUp, `put && el("p", { id: "lined", class: "note" }, text(inLine(put, thread, settings)))`, "and as it is whenever it is looked at")
+	require.Contains(t, function(t, script, "act"), `lined = "";`)
+	require.Regexp(t, `if \(!anew\) \{[^}]*dealt = lined = "";`, script, "it goes when the page is left")
+}
+
+// In the list of threads there is no Start.
+func TestTheListOfThreadsDoesNotAdviseToPressWhatItDoesNotHave(t *testing.T) {
+	t.Parallel()
+	script := scripts(t)["app.js"]
+	require.Contains(t, function(t, script, "threadItem"), `statusLine(t, withoutStart(t.reason.text))`)
+	rules := regexp.MustCompile(`\.replace\(/([^\n]*?)/, "(\.?)"\)`).FindAllStringSubmatch(function(t, script, "withoutStart"), -1)
+	require.Len(t, rules, 2)
+	for reason, want := range map[string]string{
+		`You paused this thread. Press Start to go on.`:                                    `You paused this thread.`,
+		`The run "Why?" failed (stall): Nothing came. Press Start to ask again.`:           `The run "Why?" failed (stall): Nothing came.`,
+		`Autopilot could not decide what comes next: Away. Press Start to try again.`:      `Autopilot could not decide what comes next: Away.`,
+		`Its report was deleted. Press Start to go on without it.`:                         `Its report was deleted.`,
+		`Its report is kept; retry the stage, or press Start to go on without it.`:         `Its report is kept; retry the stage.`,
+		`If none has been saved since, save one in the settings; then press Start.`:        `If none has been saved since, save one in the settings.`,
+		`There is no usable key for tabstack. Save one in the settings, then press Start.`: `There is no usable key for tabstack. Save one in the settings.`,
+		`Nothing has been asked yet. Ask now, or press Start.`:                             `Nothing has been asked yet. Ask now.`,
+		`The next question is "Who has to press Start?". Press Start to go on.`:            `The next question is "Who has to press Start?".`,
+		`The run "Press Start to win." failed (stall): Nothing came.`:                      `The run "Press Start to win." failed (stall): Nothing came.`,
+		`There is no open question left. Put a question of your own to go on.`:             `There is no open question left. Put a question of your own to go on.`,
+	} {
+		for _, rule := range rules {
+			reason = regexp.MustCompile(rule[1]).ReplaceAllString(reason, rule[2])
+		}
+		require.Equal(t, want, reason)
+	}
+}
+
+// What a provider calls what it is doing is quoted, and put in words where it is known: what the recordings hold all is.
+func TestThePageHasWordsForThePhasesThatARecordingTells(t *testing.T) {
+	t.Parallel()
+	script := scripts(t)["app.js"]
+	_, rest, found := strings.Cut(script, "const phases = {")
+	require.True(t, found)
+	words, _, _ := strings.Cut(rest, "};")
+	told := 0
+	for _, mode := range []string{"fast", "balanced"} {
+		stream, err := os.ReadFile("../../../fixtures/tabstack-" + mode + ".sse")
+		require.NoError(t, err)
+		for _, name := range regexp.MustCompile(`(?m)^event: *([a-z]+)`).FindAllSubmatch(stream, -1) {
+			told++
+			require.Regexp(t, `\b`+string(name[1])+`: "`, words)
+		}
+	}
+	require.NotZero(t, told)
+	require.Contains(t, function(t, script, "phaseWords"), `"“" + name + "”"`)
+	require.Len(t, regexp.MustCompile(`phaseWords\(`).FindAllString(script, -1), 3, "wherever one is shown")
+}
+
+// The deletion of a receipt warns that the trail goes, which could not be seen before it.
+func TestThePageLeadsToTheTrailThatADeletionTakesAway(t *testing.T) {
+	t.Parallel()
+	script := scripts(t)["app.js"]
+	for _, item := range []string{"openRun", "endedRun"} {
+		require.Contains(t, function(t, script, item), `trailLink(run)`)
+	}
+	require.Regexp(t, `run\.attempts\.length > 0 && !run\.deleted && el\("a", \{ class: "button", href: api \+ "/runs/" \+ encodeURIComponent\(run\.id\) \+ "/trail" \}`, script)
+}
+
+// The brief's Markdown was in the API alone.
+func TestABriefIsToBeHadAsMarkdown(t *testing.T) {
+	t.Parallel()
+	all := scripts(t)
+	brief := function(t, all["app.js"], "briefPart")
+	require.Regexp(t, `actionButton\("brief-download", "Download Markdown", async \(\) => save\([^;]*brief\.markdown\)\)`, brief)
+	require.Regexp(t, `copyButton\("brief-copy", [^;]*brief\.markdown, "brief-markdown"\)`, brief)
+	require.Contains(t, brief, `id: "brief-markdown"`, "it is shown, for a browser that does not copy")
+	require.Contains(t, brief, "numbers its facts anew")
+	require.Contains(t, all["dom.js"], "link.click();")
+}
+
+// "stale" and "no single page" stood there without a word.
+func TestThePageExplainsWhatItSaysOfAFact(t *testing.T) {
+	t.Parallel()
+	script := scripts(t)["app.js"]
+	fact := function(t, script, "factItem")
+	require.Contains(t, fact, `title: "Stale: " + staleWords }, "stale since " + f.stale_since.slice(0, 10)`)
+	require.Regexp(t, `facts\.items\.some\(f => f\.stale\) && el\("p", [^\n]*staleWords\)`, function(t, script, "threadParts"), "for who has no pointer")
+	require.Contains(t, fact, `citedBy(f, reports)`)
+	marks := regexp.MustCompile(`match\(/(\\\[[^/]+)/g\)`).FindStringSubmatch(function(t, script, "citedBy"))
+	require.NotNil(t, marks)
+	require.Equal(t, []string{"[1]", "[2, 13]", "[4]"}, regexp.MustCompile(marks[1]).FindAllString("It is [so] in [1][2, 13], and a[i] by [4].", -1))
+	report, err := os.ReadFile("assets/report.html")
+	require.NoError(t, err)
+	require.Contains(t, string(report), `id="page-{{.N}}"`, "where the link of a mark leads")
+}
+
+// A refusal stayed beside the browser's own word about another field.
+func TestOneMessageIsShownAtATime(t *testing.T) {
+	t.Parallel()
+	script := scripts(t)["app.js"]
+	require.Contains(t, script, `main.addEventListener("invalid", () => tell(""), true);`)
+	require.Contains(t, function(t, script, "followUp"), `.reportValidity()) return;`, "what is no submission says so too")
 }
 
 // The contents and the parts are made of one list, and a link of the contents is the id of a heading: a browser follows it by itself.

@@ -1,6 +1,6 @@
 // The page of the notebook. It reads the API that everybody reads.
 import { Gone, all, api, ask, follow, followTrail, newest, ready } from "./api.js";
-import { copy, el, fill, inert, setText, tick, weblink, when } from "./dom.js";
+import { copy, el, fill, inert, save, setText, tick, weblink, when } from "./dom.js";
 
 const main = document.getElementById("main");
 const lookAgain = 2000;   // ms between two looks at a thread whose stages are worked on
@@ -16,6 +16,7 @@ let away = false;         // the gateway does not answer
 let toldAway = false;     // and a person who pressed a button was told so
 let unread = 0;           // messages that nobody could read or apply, at the last look
 let dealt = "";           // what became of the one that a person has just dealt with
+let lined = "";           // the question that a person has just put in line
 
 // ---- what is shown ----
 
@@ -29,7 +30,7 @@ async function show(anew) {
     stopWatching();
     heard = "";
     tell("");
-    dealt = "";
+    dealt = lined = "";
     fill(main, el("p", { class: "soft" }, "Reading…"));
   }
   if (!watch && !document.hidden && kind !== "settings" && kind !== "trouble") watch = follow(api + "/events" + (thread ? "?thread=" + encodeURIComponent(thread) : ""), () => show(true));
@@ -85,6 +86,8 @@ function act(button, doing) {
     if (button.getAttribute("aria-disabled")) return;
     button.setAttribute("aria-disabled", "true");
     tell("");
+    lined = "";
+    document.getElementById("lined")?.remove();
     try { await doing(); } catch (e) { tell(e.message, e instanceof Gone); } finally { button.removeAttribute("aria-disabled"); }
   };
 }
@@ -93,6 +96,19 @@ function actionButton(id, text, doing, kind = "quiet") {
   const button = el("button", { id, type: "button", class: kind }, text);
   button.addEventListener("click", act(button, doing));
   return button;
+}
+
+// bar keeps a button from being pressed where it would only be refused: what stands in the way is said beside it, and leads to where that is changed.
+function bar(button, note, refused, words) {
+  if (refused) {
+    button.setAttribute("aria-disabled", "true");
+    button.setAttribute("aria-describedby", note.id);
+  } else {
+    button.removeAttribute("aria-disabled");
+    button.removeAttribute("aria-describedby");
+  }
+  note.hidden = !refused;
+  fill(note, refused && words);
 }
 
 function form(attributes, button, doing, ...children) {
@@ -146,9 +162,14 @@ function credits(n) { return count(n, "credit"); }
 
 function text(words) { return el("bdi", {}, words); }
 
-function statusLine(thread) {
+function statusLine(thread, reason = thread.reason.text) {
   return el("p", { class: "statusline" }, el("span", { class: "status " + thread.status }, statusWords[thread.status] || thread.status), " ",
-    el("span", { dir: "auto" }, thread.reason.text));
+    el("span", { dir: "auto" }, reason));
+}
+
+// withoutStart is a reason without its advice to press Start, for where there is no such button.
+function withoutStart(reason) {
+  return reason.replace(/(, or|[;,] then) press Start[a-z ]*\.$/, ".").replace(/ ?Press Start[a-z ]*\.$/, "");
 }
 
 function figures(...pairs) {
@@ -160,11 +181,37 @@ function modeSelect(id, chosen) {
 }
 
 function field(label, input, hint) {
-  return el("p", {}, el("label", { for: input.id }, label), input, hint && el("small", {}, hint));
+  return el("p", {}, el("label", { for: input.id }, label), input, hint && (hint instanceof Node ? hint : el("small", {}, hint)));
 }
 
 function numberField(id, label, value, attributes) {
   return field(label, el("input", { id, type: "number", inputmode: "numeric", required: true, value, ...attributes }));
+}
+
+// typed is what a person has put into a field that is about to be made anew, and fallback where nothing was: dom.js keeps it.
+function typed(id, fallback) {
+  const e = document.getElementById(id);
+  if (!e) return fallback;
+  if (e.tagName === "SELECT") return e.selectedOptions[0]?.defaultSelected ? fallback : e.value;
+  return e.value === e.defaultValue ? fallback : e.value;
+}
+
+// budgetField warns beside it when the budget has no room for a run of the mode that is chosen. gone is what is spent and reserved already.
+function budgetField(id, budget, modes, mode, gone) {
+  const hint = el("small", { id: id + "-hint", class: "warn", role: "status" });
+  const input = el("input", { id, type: "number", inputmode: "numeric", required: true, value: budget, min: 0, max: 1000000000, "aria-describedby": hint.id });
+  const look = (credits, chosen) => setText(hint, noRoom(Number(credits) - gone, chosen, gone > 0));
+  for (const e of [input, modes]) e.addEventListener("input", () => look(input.value, modes.value));
+  look(typed(id, budget), typed(modes.id, mode));
+  return field("Budget (credits)", input, hint);
+}
+
+// noRoom says what of a budget has no room in what is left of it.
+function noRoom(left, mode, begun) {
+  if (left >= costs[mode]) return "";
+  const [other] = Object.entries(costs).find(([, cost]) => cost <= left) || [];
+  if (other) return "A " + mode + " run costs " + credits(costs[mode]) + " and does not fit; a run of the mode " + other + " does.";
+  return (begun ? "No further run fits: " : "Not one run fits: ") + "the cheapest costs " + credits(Math.min(...Object.values(costs))) + ". Nothing is asked until the budget is raised.";
 }
 
 // changed are the values that differ: what a person has not touched is not written down as chosen.
@@ -192,7 +239,7 @@ async function threadsView(archived) {
 function threadItem(t) {
   return el("li", { id: "thread-" + t.id },
     el("h2", {}, el("a", { href: "#/threads/" + t.id }, text(t.title))),
-    statusLine(t),
+    statusLine(t, withoutStart(t.reason.text)),
     el("p", { class: "soft" }, [count(t.counts.facts, "fact"), count(t.counts.sources, "source"), count(t.counts.runs, "run"),
       t.counts.contradictions > 0 && count(t.counts.contradictions, "contradiction"),
       t.ledger.spent + " of " + credits(t.ledger.budget) + " spent"].filter(Boolean).join(" · "), " · ", when(t.updated_at)),
@@ -201,6 +248,7 @@ function threadItem(t) {
 
 function newThread(settings) {
   const send = el("button", { id: "open-thread", type: "submit" }, "Open a thread");
+  const modes = modeSelect("mode", settings.mode);
   return form({ id: "new-thread", class: "card" }, send, async () => {
     const thread = await ask(api + "/threads", "POST", {
       question: value("question"), mode: value("mode"), budget: Number(value("budget")), auto: document.getElementById("auto").checked,
@@ -210,8 +258,7 @@ function newThread(settings) {
   },
     field("A new question", el("textarea", { id: "question", rows: 3, required: true, maxlength: 20000, dir: "auto" })),
     el("div", { class: "row" },
-      field("Mode", modeSelect("mode", settings.mode)),
-      numberField("budget", "Budget (credits)", settings.budget, { min: 0, max: 1000000000 })),
+      field("Mode", modes), budgetField("budget", settings.budget, modes, settings.mode, 0)),
     el("p", {}, el("label", { class: "check", for: "auto" }, el("input", { id: "auto", type: "checkbox" }), "Autopilot: go on with follow-up questions while the budget allows")),
     el("div", { class: "actions" }, send, el("small", {}, "This spends nothing yet.")));
 }
@@ -302,7 +349,8 @@ async function threadView(id) {
   watchRuns(open);
   say((statusWords[thread.status] || thread.status) + ": " + thread.reason.text);
   const asked = runs.items.length > 0;
-  const parts = threadParts({ thread, open, ended, facts, sources, questions, contradictions, brief, coverage, asked, ref, numbers, token: settings.token_required }).filter(p => p.shown);
+  const reports = new Set(runs.items.filter(r => r.status === "completed" && !r.deleted).map(r => r.id));
+  const parts = threadParts({ thread, reports, open, ended, facts, sources, questions, contradictions, brief, coverage, asked, ref, numbers, token: settings.token_required }).filter(p => p.shown);
   const section = p => part("/threads/" + id, p.name, p.title, p.shown);
   return [(statusWords[thread.status] || thread.status) + ": " + thread.title, [
     el("p", {}, el("a", { href: "#/" }, "All threads")),
@@ -318,22 +366,23 @@ async function threadView(id) {
     figures(["Facts", thread.counts.facts], ["Sources", thread.counts.sources], ["Contradictions", thread.counts.contradictions], ["Budget", credits(thread.ledger.budget)],
       ["Spent", thread.ledger.spent], ["Reserved", thread.ledger.reserved], ["Left", thread.ledger.budget - thread.ledger.spent - thread.ledger.reserved]),
     threadActions(thread, asked, settings),
-    asked && followUp(thread),
+    (asked || thread.start_refused?.code === "no_questions") && followUp(thread, questions.items, settings),
     parts.filter(p => p.name !== "now").map(section),
   ]];
 }
 
 // threadParts are the parts of a thread's page in their order: what each shows, if anything, with its title, and how the contents name and count it.
-function threadParts({ thread, open, ended, facts, sources, questions, contradictions, brief, coverage, asked, ref, numbers, token }) {
+function threadParts({ thread, reports, open, ended, facts, sources, questions, contradictions, brief, coverage, asked, ref, numbers, token }) {
   const some = list => list.items.length > 0;
   return [
     { name: "now", label: "Under way", n: open.length, title: open.length === 1 ? "Under way" : "Under way: " + count(open.length, "run"),
       shown: open.length > 0 && el("ul", { class: "list" }, open.map(openRun)) },
-    { name: "brief", label: brief ? "Findings" : "Brief", n: brief && brief.findings.length, title: "Brief", shown: asked && briefPart(brief, contradictions.items, ref) },
+    { name: "brief", label: brief ? "Findings" : "Brief", n: brief && brief.findings.length, title: "Brief", shown: asked && briefPart(thread, brief, contradictions.items, ref) },
     { name: "contradictions", label: "Disputed", n: contradictions.items.length, title: "Disputed: " + count(contradictions.items.length, "contradiction"),
       shown: some(contradictions) && el("ul", { class: "list" }, contradictions.items.map(c => contradictionItem(c, ref))) },
     { name: "facts", label: "Facts", n: facts.items.length, title: count(facts.items.length, "fact"), shown: asked && (!some(facts) ? el("p", { class: "soft" }, "Facts appear when a report has been read.") :
-      [el("ol", { class: "list" }, facts.items.map(f => factItem(f, numbers.get(f.id), ref))), facts.more && el("p", { class: "soft" }, "The others are in the API.")]) },
+      [facts.items.some(f => f.stale) && el("p", { class: "soft" }, el("span", { class: "warn" }, "stale"), ": " + staleWords),
+        el("ol", { class: "list" }, facts.items.map(f => factItem(f, numbers.get(f.id), ref, reports))), facts.more && el("p", { class: "soft" }, "The others are in the API.")]) },
     { name: "sources", label: "Sources", n: sources.items.length, title: count(sources.items.length, "source"),
       shown: some(sources) && el("ul", { class: "list" }, sources.items.map(sourceItem)) },
     { name: "questions", label: "Questions", n: questions.items.length, title: count(questions.items.length, "question"), shown: el("ul", { class: "list" }, questions.items.map(questionItem)) },
@@ -360,23 +409,45 @@ function part(at, name, title, ...children) {
 
 function threadActions(thread, asked, settings) {
   const at = api + "/threads/" + thread.id;
-  const piloted = thread.status === "running" && thread.reason.code === "cycle";
   const left = thread.ledger.budget - thread.ledger.spent - thread.ledger.reserved;
-  const refused = startRefused(thread, settings);
-  return el("div", { id: "actions" }, el("div", { class: "actions" },
-    actionButton("ask-once", (asked ? "Ask again" : "Ask now") + " (" + credits(costs[thread.settings.mode] || 0) + ")",
-      async () => { await ask(at + "/runs", "POST", {}); await show(true); }, asked ? "quiet" : "main"),
-    !piloted && !refused && actionButton("start", "Start autopilot", async () => { try { await startAutopilot(at, thread.settings.auto); } finally { await show(true); } }),
+  const refused = thread.autopilot ? null : startRefused(thread, settings);
+  const barred = runRefused(thread, settings, thread.settings.mode);
+  const both = refused && barred && refused.code === barred.code;
+  const once = actionButton("ask-once", (asked ? "Ask again" : "Ask now") + " (" + credits(costs[thread.settings.mode] || 0) + ")",
+    async () => { await ask(at + "/runs", "POST", {}); await show(true); }, asked ? "quiet" : "main");
+  const waits = el("p", { id: "ask-waits", class: "soft" });
+  bar(once, waits, barred, barred && [barred.text + " The question can be asked" + (asked ? " again" : "") + (both ? ", and autopilot started, " : " "), cure(thread, barred.code)]);
+  return el("div", { id: "actions" }, el("div", { class: "actions" }, once,
+    !thread.autopilot && !refused && actionButton("start", "Start", async () => { try { await startAutopilot(at, thread.settings.auto); } finally { await show(true); } }),
     thread.status === "running" && actionButton("pause", "Pause", async () => { await ask(at + "/pause", "POST"); await show(true); })),
-    !piloted && el("p", { class: "soft" }, refused ? pilotWaits(thread, refused) : pilotWords(thread, left)),
+    waits,
+    !thread.autopilot && !both && el("p", { id: "pilot-waits", class: "soft" }, refused ? pilotWaits(thread, refused) : pilotWords(thread, left)),
     thread.status === "running" && el("p", { class: "soft" }, "Pause lets a call that is under way finish and keeps what it brings."));
 }
 
-// startRefused says why autopilot would not go on, or nothing when it would. The API takes a key for given.
-function startRefused(thread, settings) {
-  if (thread.start_refused) return thread.start_refused.text;
-  const keyless = thread.replay === false && thread.settings.provider === "tabstack" && !settings.tabstack_key_set;
-  return keyless && "There is no key for " + thread.settings.provider + ": save one in the settings.";
+// keyless is the reason of a thread that asks for real and has no key, nothing for any other. The API takes a key for given.
+function keyless(thread, settings) {
+  const is = thread.replay === false && thread.settings.provider === "tabstack" && !settings.tabstack_key_set;
+  return is ? { code: "no_key", text: "There is no key for " + thread.settings.provider + "." } : null;
+}
+
+// startRefused says why autopilot would not go on, and runRefused why a run would not be asked for; null when it would.
+function startRefused(thread, settings) { return thread.start_refused || keyless(thread, settings); }
+
+function runRefused(thread, settings, mode) { return thread.run_refused[mode] || keyless(thread, settings); }
+
+// cure ends a sentence with what has to be done before something goes on that is refused by a code, and a link to where it is done.
+function cure(thread, code) {
+  const control = (before, id, words) => [before + ": ", el("a", { href: "#/threads/" + thread.id + "/controls/" + id }, words), "."];
+  switch (code) {
+    case "budget": return control("after the budget is raised", "thread-budget", "set the budget");
+    case "depth": return control("after the depth is raised", "thread-depth", "set the depth");
+    case "archived": return control("once it is out of the archive", "archive", "take it out");
+    case "no_questions": return control("when there is a question to ask", "follow-up", "put one");
+    case "no_key": return ["after a key is saved: ", el("a", { href: "#/settings" }, "save a key"), "."];
+    case "answer_budget": return "after its limit of answers is raised, by the API (answer_budget).";
+  }
+  return control("after its settings are changed", "thread-mode", "change the settings");
 }
 
 // startAutopilot sets autopilot on and starts it: both or, where Start is refused after all, neither.
@@ -388,9 +459,9 @@ async function startAutopilot(at, on) {
   }
 }
 
-// pilotWaits says what has to be done before autopilot can be started, if the status does not say it already.
+// pilotWaits says what has to be done before autopilot can be started, and why if the status does not say it already.
 function pilotWaits(thread, refused) {
-  return thread.reason.text.includes(refused) ? "Autopilot can be started after that." : "Autopilot cannot be started now. " + refused;
+  return [!thread.reason.text.includes(refused.text) && refused.text + " ", "Autopilot can be started ", cure(thread, refused.code)];
 }
 
 // pilotWords say how far autopilot would go. A budget may be below what was spent: then nothing is left, however it is counted.
@@ -399,26 +470,49 @@ function pilotWords(thread, left) {
   if (left < cost) return "Autopilot asks nothing now: a run costs " + credits(cost) + ", and " + (left > 0 ? "only " + left : "nothing") + " of the budget is left.";
   const asks = thread.settings.depth === 0 ? "what you put in line by itself, and no follow-ups (depth 0)" :
     "follow-up questions by itself, " + (thread.settings.depth < 0 ? "however deep they go" : "down to depth " + thread.settings.depth);
-  return "Autopilot asks " + asks + ", until the budget allows no further run (" + credits(left) + " left) or nothing is left to ask.";
+  return "Start sets autopilot on. It asks " + asks + ", until the budget allows no further run (" + credits(left) + " left) or nothing is left to ask.";
 }
 
-function followUp(thread) {
+function followUp(thread, questions, settings) {
   const at = api + "/threads/" + thread.id;
   const now = el("button", { id: "ask-now", type: "submit" }, "Ask now");
+  const modes = modeSelect("follow-up-mode", thread.settings.mode);
+  const waits = el("p", { id: "follow-up-waits", class: "soft" });
+  const look = mode => {
+    const refused = runRefused(thread, settings, mode);
+    bar(now, waits, refused, refused && [refused.text + " A question can be asked ", cure(thread, refused.code)]);
+  };
+  modes.addEventListener("input", () => look(modes.value));
+  look(typed(modes.id, thread.settings.mode));
   const sent = async () => { document.getElementById("follow-up").value = ""; await show(true); };
   const later = actionButton("put-first", "Put first in line", async () => {
-    await ask(at + "/questions", "POST", { text: value("follow-up") });
-    done("The question is first in line. Autopilot asks it next.");
+    if (!document.getElementById("follow-up").reportValidity()) return;
+    let question = await ask(at + "/questions", "POST", { text: value("follow-up") });
+    lined = question.id;
+    if (question.position > 0) question = await ask(api + "/questions/" + question.id, "PATCH", { position: 0 }); // another of a person's was there
+    done(inLine(question, await ask(at), settings));
     await sent();
   });
-  return form({ id: "follow-up-form", class: "card" }, now, async () => {
+  const put = questions.find(q => q.id === lined && q.status === "pending");
+  // What the buttons were made by is a part of the form: one that was made by something else is another.
+  return form({ id: "follow-up-form", class: "card", "data-made-by": JSON.stringify([thread.run_refused, settings.tabstack_key_set]) }, now, async () => {
     await ask(at + "/runs", "POST", { question: value("follow-up"), mode: value("follow-up-mode") });
     await sent();
   },
     el("div", { class: "row" },
       el("div", { class: "wide" }, field("A follow-up question", el("textarea", { id: "follow-up", rows: 2, required: true, maxlength: 20000, dir: "auto" }))),
-      field("Mode", modeSelect("follow-up-mode", thread.settings.mode))),
-    el("div", { class: "actions" }, now, later));
+      field("Mode", modes)),
+    el("div", { class: "actions" }, now, later), waits,
+    put && el("p", { id: "lined", class: "note" }, text(inLine(put, thread, settings))));
+}
+
+// inLine says what becomes of a question that was put in line, as the thread is now. What came to nothing before stays ahead of it.
+function inLine(question, thread, settings) {
+  const place = question.position === 0 ? "The question is first in line." : "The question is in line, at place " + (question.position + 1) + ".";
+  const refused = thread.autopilot ? runRefused(thread, settings, thread.settings.mode) : startRefused(thread, settings);
+  if (refused) return place + " Nothing asks it now. " + refused.text;
+  if (thread.autopilot) return place + (question.position === 0 ? " Autopilot asks it next." : " Autopilot asks it in its turn.");
+  return place + " Autopilot is not at work: Start has it asked.";
 }
 
 // ---- runs ----
@@ -438,7 +532,7 @@ function watchRuns(open) {
     if (trails.has(id) || document.hidden) continue;
     trails.set(id, followTrail(id, phase => {
       const shown = document.getElementById("phase-" + id);
-      if (shown) setText(shown, phase);
+      if (shown) setText(shown, phaseWords(phase));
     }));
   }
 }
@@ -452,13 +546,29 @@ function openRun(run) {
     run.waiting && el("p", { class: "warn" }, "Waits for ", text(run.waiting.for), run.waiting.until && [", goes on ", when(run.waiting.until)], "."),
     el("ol", { class: "steps" }, [call, ...run.stages].map(s => el("li", { class: s.state, "aria-current": s.state === "running" && "step" },
       stageWords[s.name] || s.name, el("small", {}, s.state, s.text && [": ", text(s.text)])))),
-    run.status === "running" && el("p", { class: "soft" }, "The provider says: ", el("span", { id: "phase-" + run.id }, run.phase || phase && phase.textContent || "nothing yet")),
-    (run.status === "requested" || run.status === "running") && el("div", { class: "actions" },
+    run.status === "running" && el("p", { class: "soft" }, "The provider reports: ", el("span", { id: "phase-" + run.id }, run.phase ? phaseWords(run.phase) : phase && phase.textContent || "nothing yet")),
+    (run.status === "requested" || run.status === "running") && el("div", { class: "actions" }, trailLink(run),
       actionButton("cancel-" + run.id, "Cancel", async () => {
         if (run.status === "running" && !confirm("Cancel this run? Its credits are released here, but the provider may still bill them.")) return;
         await ask(api + "/runs/" + run.id + "/cancel", "POST");
         await show(true);
       })));
+}
+
+const phases = {
+  start: "it has begun", planning: "planning", outlining: "making an outline", searching: "searching", following: "following links", analyzing: "reading what was found",
+  evaluating: "judging what was found", iteration: "a round of searching", writing: "writing the report", complete: "the report is there",
+};
+
+// phaseWords quote the provider, and say what that means where it is known.
+function phaseWords(name) {
+  const [what, edge] = name.split(":");
+  return "“" + name + "”" + (Object.hasOwn(phases, what) ? " (" + phases[what] + (edge === "end" ? ", done" : "") + ")" : "");
+}
+
+// trailLink leads to all that the provider said, if it was asked and that is still there.
+function trailLink(run) {
+  return run.attempts.length > 0 && !run.deleted && el("a", { class: "button", href: api + "/runs/" + encodeURIComponent(run.id) + "/trail" }, "The trail (JSON)");
 }
 
 function runFacts(run) {
@@ -482,9 +592,10 @@ function endedRun(run) {
       el("ul", {}, run.stages.map(s => el("li", {}, (stageWords[s.name] || s.name) + ": " + s.state, s.seconds !== null && " in " + seconds(s.seconds), s.engine && " (" + s.engine + ")",
         s.error && el("span", { class: "error" }, " ", text(s.error)), " ",
         s.state === "failed" && actionButton("retry-" + s.name + "-" + run.id, "Retry", async () => { await ask(at + "/stages/" + s.name + "/retry", "POST"); await show(true); }))))),
-    run.status === "completed" && !run.deleted && el("div", { class: "actions" },
-      el("a", { class: "button", href: "/reports/" + encodeURIComponent(run.id) }, "Read the report"),
-      actionButton("delete-" + run.id, "Delete the receipt", async () => {
+    run.attempts.length > 0 && !run.deleted && el("div", { class: "actions" },
+      run.status === "completed" && el("a", { class: "button", href: "/reports/" + encodeURIComponent(run.id) }, "Read the report"),
+      trailLink(run),
+      run.status === "completed" && actionButton("delete-" + run.id, "Delete the receipt", async () => {
         if (!confirm("Delete the report and the trail of this run? Its facts and what it cost stay. This cannot be undone.")) return;
         await ask(at, "DELETE");
         done("The receipt is deleted. The facts are kept.");
@@ -496,7 +607,7 @@ function seconds(s) { return s < 10 ? s.toFixed(1) + " s" : s < 120 ? Math.round
 
 // ---- what came of it ----
 
-function briefPart(brief, contradictions, ref) {
+function briefPart(thread, brief, contradictions, ref) {
   if (!brief) return el("p", { class: "soft" }, "The brief is written when the first run has been read.");
   const cited = s => el("li", { dir: "auto" }, s.text, " ", el("span", { class: "refs" }, s.facts.map(ref)));
   const sides = new Map(contradictions.map(c => [c.id, [c.a.id, c.b.id]]));
@@ -508,16 +619,31 @@ function briefPart(brief, contradictions, ref) {
     list("Relationships", brief.relationships, cited),
     list("Gaps", brief.gaps, g => el("li", { dir: "auto" }, g)),
     el("p", { class: "soft" }, "After " + count(brief.run_count, "run") + " · engine " + brief.engine + " · ", when(brief.created_at),
-      brief.dropped_sentences > 0 && " · " + count(brief.dropped_sentences, "sentence") + " dropped"));
+      brief.dropped_sentences > 0 && " · " + count(brief.dropped_sentences, "sentence") + " dropped"),
+    el("div", { class: "actions" },
+      actionButton("brief-download", "Download Markdown", async () => save("brief-" + thread.id + "-" + brief.cycle + ".md", brief.markdown)),
+      copyButton("brief-copy", "Copy Markdown", "Copy Markdown", brief.markdown, "brief-markdown"),
+      el("small", {}, "The file numbers its facts anew, in the order in which the brief cites them, and lists them with their pages.")),
+    el("details", {}, el("summary", {}, "Show the Markdown"), el("pre", { id: "brief-markdown", dir: "auto" }, brief.markdown)));
 }
 
-function factItem(f, number, ref) {
+const staleWords = "the newest page that a fact was found on is older than six months, by its date or, where it has none, by when it was read.";
+
+// citedBy leads to the pages that a fact without one source is cited from: those of the marks in its excerpt, in the list of the report that they stand in.
+function citedBy(f, reports) {
+  const marks = [...new Set(((f.excerpt?.text || "").match(/\[\d+(?:\s*,\s*\d+)*\]/g) || []).flatMap(m => m.match(/\d+/g)))];
+  if (marks.length === 0) return "no page is cited";
+  const link = n => reports.has(f.run) ? el("a", { href: "/reports/" + encodeURIComponent(f.run) + "#page-" + n, "aria-label": "cited page " + n }, "[" + n + "]") : "[" + n + "]";
+  return [marks.length > 1 ? "cited by several pages: " : "cited by a page that cannot be opened: ", el("span", { class: "refs" }, marks.map(link))];
+}
+
+function factItem(f, number, ref, reports) {
   return el("li", { id: "fact-" + f.id, tabindex: -1 },
     el("p", { dir: "auto" }, el("strong", {}, number + ". " + f.statement)),
-    el("p", { class: "soft" }, f.source ? [weblink(f.source.url, f.source.title || f.source.url), " · " + site(f.source.url)] : "no single page",
+    el("p", { class: "soft" }, f.source ? [weblink(f.source.url, f.source.title || f.source.url), " · " + site(f.source.url)] : citedBy(f, reports),
       f.source && f.source.published_at && " · " + f.source.published_at.slice(0, 10),
       f.support.pages > 1 && " · " + count(f.support.pages, "page") + " on " + count(f.support.sites, "site"), " · confidence " + Math.round(f.confidence * 100) + "%",
-      f.disputed && [" · ", el("span", { class: "error" }, "disputed")], f.stale && [" · ", el("span", { class: "warn" }, "stale")], f.replayed && " · replayed",
+      f.disputed && [" · ", el("span", { class: "error" }, "disputed")], f.stale && [" · ", el("span", { class: "warn", title: "Stale: " + staleWords }, "stale since " + f.stale_since.slice(0, 10))], f.replayed && " · replayed",
       f.seen_elsewhere.length > 0 && " · seen in " + count(f.seen_elsewhere.length, "other thread"),
       f.related.length > 0 && [" · see also ", el("span", { class: "refs" }, f.related.map(ref))]),
     f.excerpt && el("blockquote", { dir: "auto" }, f.excerpt.text),
@@ -526,12 +652,14 @@ function factItem(f, number, ref) {
 
 function site(url) { try { return new URL(url).hostname.replace(/^www\./, ""); } catch { return url; } }
 
-// toPlace goes to the fact or the part that the address names.
+// toPlace goes to the fact, the part or the control that the address names, and opens what it is folded into.
 function toPlace() {
   const [, , , kind, id] = location.hash.split("/");
-  const e = document.getElementById(kind === "facts" ? "fact-" + id : location.hash.slice(1));
+  const e = document.getElementById(kind === "facts" ? "fact-" + id : kind === "controls" ? id : location.hash.slice(1));
   if (!e) return;
-  e.scrollIntoView();
+  const folded = e.closest("details");
+  if (folded) folded.open = true;
+  e.scrollIntoView({ block: kind === "controls" ? "center" : "start" });
   e.focus({ preventScroll: true });
 }
 
@@ -564,9 +692,10 @@ function questionItem(q) {
 
 function threadSettings(thread) {
   const at = api + "/threads/" + thread.id;
-  const save = el("button", { id: "save-thread", type: "submit" }, "Save");
+  const send = el("button", { id: "save-thread", type: "submit" }, "Save");
+  const modes = modeSelect("thread-mode", thread.settings.mode);
   return el("details", {}, el("summary", {}, "Title, budget, depth, autopilot, archive, delete"),
-    form({ id: "thread-settings", class: "card" }, save, async () => {
+    form({ id: "thread-settings", class: "card" }, send, async () => {
       await ask(at, "PATCH", changed({
         title: thread.title, tags: thread.tags, budget: thread.ledger.budget, depth: thread.settings.depth, mode: thread.settings.mode, auto: thread.settings.auto,
       }, {
@@ -578,11 +707,11 @@ function threadSettings(thread) {
     },
       field("Title", el("input", { id: "thread-title", required: true, value: thread.title, dir: "auto" })),
       field("Tags", el("input", { id: "thread-tags", value: thread.tags.join(", "), dir: "auto" }), "Separated by commas"),
-      el("div", { class: "row" }, numberField("thread-budget", "Budget (credits)", thread.ledger.budget, { min: 0, max: 1000000000 }),
-        numberField("thread-depth", "Depth (-1: no limit)", thread.settings.depth, { min: -1, max: 100 }), field("Mode", modeSelect("thread-mode", thread.settings.mode))),
+      el("div", { class: "row" }, budgetField("thread-budget", thread.ledger.budget, modes, thread.settings.mode, thread.ledger.spent + thread.ledger.reserved),
+        numberField("thread-depth", "Depth (-1: no limit)", thread.settings.depth, { min: -1, max: 100 }), field("Mode", modes)),
       el("p", {}, el("label", { class: "check", for: "thread-auto" }, el("input", { id: "thread-auto", type: "checkbox", checked: thread.settings.auto }), "Autopilot")),
       el("p", { class: "soft" }, "Provider " + thread.settings.provider + ", engine " + thread.settings.engine + "."),
-      save),
+      send),
     el("div", { class: "actions" },
       actionButton("archive", thread.archived ? "Take out of the archive" : "Archive", async () => { await ask(at, "PATCH", { archived: !thread.archived }); await show(true); }),
       actionButton("delete", "Delete the thread", async () => {
@@ -604,22 +733,29 @@ function terminal(thread, token) {
   ];
   return el("dl", { class: "lines" }, lines.map(([name, line], i) => {
     const code = el("code", { id: "line-" + i }, line);
-    const button = el("button", { id: "copy-" + i, type: "button", class: "quiet", "aria-label": "Copy: " + name }, "Copy");
-    button.addEventListener("click", act(button, async () => {
-      const copied = await copy(line, document.getElementById("line-" + i));
-      done(copied ? "Copied." : "The line is selected; copy it with your keyboard.");
-      setText(button, copied ? "Copied" : "Selected");
-      setTimeout(() => setText(button, "Copy"), 2000);
-    }));
+    const button = copyButton("copy-" + i, "Copy", "Copy: " + name, line, "line-" + i);
     return el("div", {}, el("dt", {}, name), el("dd", {}, el("pre", {}, code), button));
   }));
+}
+
+// copyButton copies words, which the element of an id shows, for a browser that leaves the copying to the person.
+function copyButton(id, label, name, words, shown) {
+  const button = el("button", { id, type: "button", class: "quiet", "aria-label": name }, label);
+  button.addEventListener("click", act(button, async () => {
+    const e = document.getElementById(shown), folded = e.closest("details");
+    const copied = await copy(words, e, () => { if (folded) folded.open = true; });
+    done(copied ? "Copied." : "It is selected; copy it with your keyboard.");
+    setText(button, copied ? "Copied" : "Selected");
+    setTimeout(() => setText(button, label), 2000);
+  }));
+  return button;
 }
 
 // ---- settings ----
 
 async function settingsView() {
   const s = await ask(api + "/settings");
-  const save = el("button", { id: "save", type: "submit" }, "Save");
+  const send = el("button", { id: "save", type: "submit" }, "Save");
   const saved = async changes => {
     await ask(api + "/settings", "PUT", changes);
     done("Saved. It counts from the next run on.");
@@ -629,7 +765,7 @@ async function settingsView() {
   return ["Settings", [
     el("h1", {}, "Settings"),
     el("p", { class: "soft" }, "They count from the next run on, without a restart. An environment variable counts only where nothing is saved here."),
-    form({ id: "settings", class: "card" }, save, async () => {
+    form({ id: "settings", class: "card" }, send, async () => {
       const key = value("tabstack-key");
       await saved({
         ...(key ? { tabstack_key: key } : {}),
@@ -655,7 +791,7 @@ async function settingsView() {
       el("div", { class: "row" }, field("Chat model", el("input", { id: "chat-model", required: true, value: s.ollama.chat_model })),
         field("Embedding model", el("input", { id: "embed-model", required: true, value: s.ollama.embed_model })),
         numberField("num-ctx", "Context (tokens)", s.ollama.num_ctx, { min: 1 })),
-      save),
+      send),
   ]];
 }
 
@@ -676,6 +812,9 @@ main.addEventListener("click", event => { // the same place once more
   const link = event.target.closest("a[href^='#/']");
   if (link && link.hash === location.hash) toPlace();
 });
+
+// A browser says itself what is wrong with a field: one message at a time.
+main.addEventListener("invalid", () => tell(""), true);
 
 // Beside the page the contents are open, above it they are folded.
 wide.addEventListener("change", () => {

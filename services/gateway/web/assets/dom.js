@@ -135,11 +135,21 @@ export function tick() {
 // ---- copying ----
 
 // copy puts text on the clipboard. Browsers give it to pages of this machine and of https only; elsewhere the old way is tried, with the element whose
-// text it is selected, so that a person can copy it by hand. It says whether it was done.
-export async function copy(text, shown) {
+// text it is selected, so that a person can copy it by hand; unfold makes it visible. It says whether it was done.
+export async function copy(text, shown, unfold) {
   if (navigator.clipboard) {
     try { await navigator.clipboard.writeText(text); return true; } catch { /* not allowed: the old way */ }
   }
+  unfold();
   getSelection().selectAllChildren(shown);
   try { return document.execCommand("copy"); } catch { return false; }
+}
+
+// save has the browser keep text as a file of its own. The link leads to that text alone, and is never shown.
+export function save(name, text) {
+  const url = URL.createObjectURL(new Blob([text], { type: "text/markdown;charset=utf-8" }));
+  const link = el("a", { download: name });
+  link.href = url;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60000);
 }
