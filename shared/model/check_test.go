@@ -125,7 +125,7 @@ func TestQuestionsCheck(t *testing.T) {
 		{Text: "Where is it made?", Score: 1},
 		{Text: "When was it made?", Score: -1},
 		{Text: "What stands on https://evil.example?", Score: 1},
-		{Text: strings.Repeat("long ", 200), Score: 1},
+		{Text: strings.Repeat("long ", 500), Score: 1},
 	}})
 	require.Equal(t, []PlannedQuestion{{Text: "What does it cost?", Score: 0.8, Reason: "No price is known."}, {Text: "Where is it made?", Score: 0.3}}, questions)
 	require.Equal(t, Drops{DropDuplicate: 3, DropEmpty: 1, DropPercent: 1, DropConfidence: 1, DropAddress: 1, DropTooLong: 1, DropOverLimit: 1}, drops)

@@ -42,7 +42,7 @@ type QuestionsReply struct {
 	Questions []PlannedQuestion `json:"questions"`
 }
 
-// PlannedQuestion is one question to research, as a model writes it and as it is checked: then Text is one line of 1 to 500
+// PlannedQuestion is one question to research, as a model writes it and as it is checked: then Text is one line of 1 to 2,000
 // characters, Score is 0..1, and Reason one line of at most 300 characters or "".
 type PlannedQuestion struct {
 	Text   string  `json:"text"`
@@ -66,7 +66,7 @@ const (
 	MaxPlanAsked          = 60
 	MaxPlanKnown          = 300 // shown to no prompt
 
-	maxPlanned   = 500 // characters of a planned question
+	maxPlanned   = 2000 // characters of a planned question: one that quotes two statements quotes them whole
 	maxPlanFact  = 300
 	maxPlanGap   = 500
 	maxPlanTopic = 80
@@ -95,20 +95,21 @@ Give fewer questions, or none, when nothing useful is left to ask.
 // Step is "questions".
 func (QuestionsTask) Step() string { return "questions" }
 
-// fit cuts every list and text to what a prompt shows: the newest facts and questions, and the first of all else.
+// fit cuts every list and text to what a prompt shows: the newest facts and questions, and the first of all else. The sides of a contradiction and
+// the gaps stay longer than in a prompt, for an engine that quotes them.
 func (t QuestionsTask) fit() QuestionsTask {
 	t.Max = max(t.Max, 1)
 	t.Root = text.Truncate(fold(t.Root), maxQuestion)
 	t.PreviousBrief = text.Truncate(fold(t.PreviousBrief), MaxPlanBrief)
 	t.Facts = each(last(t.Facts, MaxPlanFacts), maxPlanFact)
-	t.Gaps = each(first(t.Gaps, MaxPlanGaps), maxPlanGap)
+	t.Gaps = each(first(t.Gaps, MaxPlanGaps), maxPlanned/2)
 	t.ThinTopics = each(first(t.ThinTopics, MaxPlanTopics), maxPlanTopic)
 	t.Asked = each(last(t.Asked, MaxPlanAsked), maxPlanAsked)
 	t.Known = last(t.Known, MaxPlanKnown)
 	pairs := first(t.Contradictions, MaxPlanContradictions)
 	t.Contradictions = make([]StatementPair, len(pairs))
 	for i, pair := range pairs {
-		t.Contradictions[i] = StatementPair{A: text.Truncate(fold(pair.A), maxPlanFact), B: text.Truncate(fold(pair.B), maxPlanFact)}
+		t.Contradictions[i] = StatementPair{A: text.Truncate(fold(pair.A), maxStatement), B: text.Truncate(fold(pair.B), maxStatement)}
 	}
 	return t
 }
@@ -164,6 +165,7 @@ func (t QuestionsTask) Check(reply QuestionsReply) ([]PlannedQuestion, Drops) {
 
 // Questions asks for the next questions. If the task is too long for the model's context, it is put with half of each list.
 func Questions(ctx context.Context, call Call, task QuestionsTask) (Planned, error) {
+	asked := task.Asked
 	task = task.fit()
 	answered, reply, out, err := ask[QuestionsTask, QuestionsReply](ctx, call, task)
 	if tooMuch(err) {
@@ -172,8 +174,8 @@ func Questions(ctx context.Context, call Call, task QuestionsTask) (Planned, err
 	if err != nil {
 		return Planned{Outcome: out}, err
 	}
-	// A task that was halved shows the model fewer questions; what it must not repeat stays the same.
-	answered.Asked = append(answered.Asked, task.Asked...)
+	// A prompt shows fewer questions, and long ones cut; what must not be repeated stays the same.
+	answered.Asked = append(answered.Asked, asked...)
 	questions, drops := answered.Check(reply)
 	out.Drops = drops
 	return Planned{Questions: questions, Outcome: out}, nil

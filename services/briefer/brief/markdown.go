@@ -49,6 +49,11 @@ func render(w material, b event.BriefWritten) string {
 		p.line("\n## Disputed\n")
 		for _, s := range b.Disputed {
 			p.item(s.Text, pairs[s.Contradiction])
+			for _, id := range w.seeAlso[s.Contradiction] {
+				p.WriteString("  - See also: " + escape(w.facts[id].statement))
+				p.mark([]string{id})
+				p.WriteByte('\n')
+			}
 		}
 		if more := len(w.disputes) - len(b.Disputed); more > 0 {
 			p.line("\n%s not mentioned here.", plural(more, "more open contradiction is", "more open contradictions are"))

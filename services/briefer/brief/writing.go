@@ -22,6 +22,8 @@ const (
 	maxStated = 60
 	// maxSide is how many characters of each side the server quotes where the model said nothing about a dispute.
 	maxSide = 250
+	// maxSeeAlso facts that are not among the findings stand in their own words under the dispute that they are about.
+	maxSeeAlso = 3
 	// droppedInDispute is the cause, in BriefWritten.Dropped, of facts that no open contradiction names and that are all the same kept
 	// out of the findings.
 	droppedInDispute = "in_dispute"
@@ -48,13 +50,14 @@ func (b *Briefer) write(ctx context.Context, c closing, m *engine.Engine) (noteb
 // material is what a brief is written from.
 type material struct {
 	task     model.BriefTask
-	facts    map[string]cited // every fact that counts, by id
-	disputes []dispute        // every open contradiction, oldest first
-	runs     int              // completed
-	recorded int              // of them, replays of recordings
-	leftOut  int              // facts that the task has no room for
-	unkept   int              // statements of reports that were over the limit of facts of a run
-	withheld []string         // ids of facts of the task that say, or rest on, what is in dispute
+	facts    map[string]cited    // every fact that counts, by id
+	disputes []dispute           // every open contradiction, oldest first
+	runs     int                 // completed
+	recorded int                 // of them, replays of recordings
+	leftOut  int                 // facts that the task has no room for
+	unkept   int                 // statements of reports that were over the limit of facts of a run
+	withheld []string            // ids of facts of the task that say, or rest on, what is in dispute
+	seeAlso  map[string][]string // those of them that add something to a dispute, by its pair
 }
 
 // cited is a fact as the list at the end of a brief shows it.
@@ -122,21 +125,27 @@ func materialOf(t *notebook.Thread) material {
 	return w
 }
 
-// keptBack gives the ids of the facts that an engine keeps out of its findings because they say what is in dispute. A language model is
-// told what is disputed and words its findings itself.
-func (w material) keptBack(engine string) []string {
+// keptBack gives the ids of the facts that an engine keeps out of its findings because they say what is in dispute, and, by the pair of a
+// dispute, those of them that tell more of it than its two sides. A language model is told what is disputed and words its findings itself.
+func (w material) keptBack(engine string) (ids []string, seeAlso map[string][]string) {
 	if engine != model.EngineExtractive || len(w.task.Disputes) == 0 {
-		return nil
+		return nil, nil
 	}
-	refs := map[int]string{}
+	refs, pairs := map[int]string{}, map[int]string{}
 	for _, f := range w.task.Facts {
 		refs[f.N] = f.Ref
 	}
-	var ids []string
-	for _, n := range extractive.Withheld(w.task) {
-		ids = append(ids, refs[n])
+	for _, d := range w.task.Disputes {
+		pairs[d.N] = d.Ref
 	}
-	return ids
+	seeAlso = map[string][]string{}
+	for _, kept := range extractive.Withheld(w.task) {
+		ids = append(ids, refs[kept.Fact])
+		if pair := pairs[kept.Dispute]; kept.Adds && len(seeAlso[pair]) < maxSeeAlso {
+			seeAlso[pair] = append(seeAlso[pair], refs[kept.Fact])
+		}
+	}
+	return ids, seeAlso
 }
 
 // settledFacts lists the facts that count and are not disputed, the most important first.
@@ -163,12 +172,12 @@ func settledFacts(t *notebook.Thread, disputed map[string]bool) []string {
 // closeness says in steps how much each fact speaks of the question: a word more or less is no reason to put one before a fact that more
 // pages support.
 func closeness(t *notebook.Thread, facts []string) map[string]int {
-	const steps = 4
-	statements := make([]string, len(facts))
+	const steps = 6
+	statements, tags := make([]string, len(facts)), make([][]string, len(facts))
 	for i, id := range facts {
-		statements[i] = t.Facts[id].Statement
+		statements[i], tags[i] = t.Facts[id].Statement, t.Facts[id].Tags
 	}
-	scores := extractive.Relevance(t.Question, statements)
+	scores := extractive.Relevance(t.Question, statements, tags...)
 	most := slices.Max(append(scores, 0))
 	out := map[string]int{}
 	for i, id := range facts {
@@ -227,8 +236,8 @@ func (w material) brief(written model.Brief) event.BriefWritten {
 		count(out.Dropped, cause, n)
 	}
 	count(out.Dropped, model.DropLeftOut, w.leftOut)
-	out.Withheld = w.keptBack(written.Engine)
-	w.withheld = out.Withheld
+	w.withheld, w.seeAlso = w.keptBack(written.Engine)
+	out.Withheld = w.withheld
 	count(out.Dropped, droppedInDispute, len(w.withheld))
 
 	stands := func(c model.Cited) bool {

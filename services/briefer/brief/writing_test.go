@@ -159,11 +159,24 @@ func TestAFactThatSaysWhatIsInDisputeIsCountedAndNamedButNoFinding(t *testing.T)
 	require.Len(t, brief.Withheld, 1)
 	require.Contains(t, brief.Markdown, "\n4. "+echoes.Statement+" ", "it stands among the facts")
 	require.Contains(t, brief.Markdown, "from 3 of 4 facts that")
+	require.Contains(t, brief.Markdown, "[2] [3]\n  - See also: "+echoes.Statement+" [4]\n", "and under the dispute, of which it tells more")
 
 	t.Log("a language model words its findings itself")
 	written.Engine = model.EngineOllama
 	require.Empty(t, w.brief(written).Dropped)
 	require.Contains(t, w.brief(written).Markdown, "from 4 of 4 facts that")
+}
+
+func TestAFactThatAddsNothingToADisputeStandsNotUnderIt(t *testing.T) {
+	t.Parallel()
+	th := state(rises, falls, fact("The cell of Acme still keeps 60 percent after 1,000 cycles."))
+	disputing(th, rises, falls)
+	w := materialOf(th)
+	written, err := model.WriteBrief(t.Context(), model.Call{Model: extractive.New(), Thread: thread, Trigger: "e1"}, w.task)
+	require.NoError(t, err)
+	brief := w.brief(written)
+	require.Len(t, brief.Withheld, 1)
+	require.NotContains(t, brief.Markdown, "See also")
 }
 
 func TestRelatedFactsAreOneFindingThatCitesAll(t *testing.T) {

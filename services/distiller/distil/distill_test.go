@@ -249,6 +249,9 @@ func TestFactsThatCannotStandAreDroppedAndCounted(t *testing.T) {
 		dense,
 		change(func(f *model.DistillFact) { f.Statement = "They reach 450 Wh/kg." }),
 		change(func(f *model.DistillFact) { f.Statement = "The prototype cell reaches 475 Wh/kg." }),
+		change(func(f *model.DistillFact) {
+			f.Statement = "The statement on the prototype comes from one trade article."
+		}),
 		change(func(f *model.DistillFact) { f.Statement, f.Sentences = "Solid-state cells have a density.", []int{1} }),
 		change(func(f *model.DistillFact) { f.Statement, f.Sentences = "Solid-state cells are dense.", []int{77} }),
 		change(func(f *model.DistillFact) { f.Statement = "See https://evil.example/." }),
@@ -259,7 +262,7 @@ func TestFactsThatCannotStandAreDroppedAndCounted(t *testing.T) {
 	out := facts(t, s, run)
 	require.Len(t, out.Facts, 1)
 	require.Equal(t, map[string]int{
-		"not_standalone": 1, "unknown_figure": 1, "heading_only": 1, model.DropNoSentence: 1, model.DropUnknownSentence: 1, model.DropAddress: 1,
+		"not_standalone": 1, "report_voice": 1, "unknown_figure": 1, "heading_only": 1, model.DropNoSentence: 1, model.DropUnknownSentence: 1, model.DropAddress: 1,
 	}, out.Dropped)
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/factstream/factstream/shared/event"
 	"github.com/factstream/factstream/shared/model"
+	"github.com/factstream/factstream/shared/model/extractive"
 	"github.com/factstream/factstream/shared/notebook"
 	"github.com/factstream/factstream/shared/text"
 )
@@ -17,6 +18,7 @@ const (
 	dropHeading = "heading_only"   // item: it names nothing but headings
 	dropLeaning = "not_standalone" // item: it begins with a word for something that was said before it
 	dropFigure  = "unknown_figure" // item: it holds a number that is nowhere in the report
+	dropVoice   = "report_voice"   // item: the report speaks for itself or of its sources; where a claim can be told from that, it is kept
 	dropPage    = "page_not_cited" // part: it names a page that its sentences do not cite, and they cite others
 )
 
@@ -58,14 +60,18 @@ func (h *harvest) fact(f model.Fact) (fact event.Fact, cause string) {
 	numbers := slices.DeleteFunc(slices.Clone(f.Sentences), func(n int) bool {
 		return n < 1 || n > len(m.sentences) || heading(m.sentences[n-1])
 	})
+	claim, stated := extractive.Claim(f.Statement)
 	switch {
 	case len(numbers) == 0:
 		return fact, dropHeading
+	case !stated:
+		return fact, dropVoice
 	case leans(f.Statement):
 		return fact, dropLeaning
 	case !m.knowsFigures(f.Statement):
 		return fact, dropFigure
 	}
+	f.Statement = claim
 	source, contradicted := m.source(f.Page, numbers)
 	if contradicted {
 		h.dropped[dropPage]++

@@ -117,7 +117,7 @@ func TestAnItemOfAListKeepsItsSubject(t *testing.T) {
 			[]string{"The Halden mill will employ 320 people by 2027", "The Halden mill will burn 9 tonnes of bark a day"}},
 		"a label that names nothing, under a heading": {"# Mills\n\n## Natrium-Zellen\n\nVorteile:\n\n- kosten 30 % weniger als Blei [1]\n",
 			[]string{"Mills: Natrium-Zellen: Vorteile: kosten 30 % weniger als Blei"}},
-		"nothing to name it": {"Vorteile:\n\n- kosten 30 % weniger als Blei [1]\n\n- Coûtent 30 % de moins en 2024 [1].\n", nil},
+		"nothing to name it":         {"Vorteile:\n\n- kosten 30 % weniger als Blei [1]\n\n- Coûtent 30 % de moins en 2024 [1].\n", nil},
 		"labels that are no subject": {"Compared with lithium cells:\n\n- cost 30 % less in 2024 [1]\n\nExcept Norvex:\n\n- sold 300 pumps in 2020 [3]\n\nHistory of Talmo:\n\n- was founded in 1984 [3]\n", nil},
 		"a label that denies what stands below it": {"The following claims are false:\n\n- Talmo sold 900 pumps in 2020 [1].\n",
 			[]string{"The following claims are false: Talmo sold 900 pumps in 2020."}},

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode"
@@ -19,11 +20,11 @@ const (
 	maxFindings      = 24
 	maxRelationships = 5
 	maxGaps          = 3
-	maxSide          = 250 // characters of each side of a dispute
+	maxSides         = 560 // characters of both sides of a dispute: its sentence has room for 600
 )
 
 // brief gives the undisputed facts as they are, those that say the same as one finding; the disputes, both sides quoted; what the
-// question asks about and no fact speaks of; and the names that join facts.
+// question asks about and no fact speaks of; and what facts name together.
 func brief(task model.BriefTask) model.BriefReply {
 	reply := model.BriefReply{Findings: []model.BriefSentence{}, Disputed: []model.BriefDisputeSentence{}, Gaps: []model.BriefSentence{}, Relationships: []model.BriefSentence{}}
 	statements := map[int]string{}
@@ -34,14 +35,21 @@ func brief(task model.BriefTask) model.BriefReply {
 	p, within := phrasesFor(task.Question), containers(settled)
 	reply.Findings = findings(settled, within, task.Related)
 	for _, d := range task.Disputes {
-		reply.Disputed = append(reply.Disputed, model.BriefDisputeSentence{Dispute: d.N, Text: fmt.Sprintf(p.disputed, Quoted(statements[d.A], maxSide), Quoted(statements[d.B], maxSide))})
+		a, b := statements[d.A], statements[d.B]
+		roomA := max(maxSides/2, maxSides-utf8.RuneCountInString(b)) // what the other does not need
+		roomB := max(maxSides/2, maxSides-utf8.RuneCountInString(a))
+		reply.Disputed = append(reply.Disputed, model.BriefDisputeSentence{Dispute: d.N, Text: fmt.Sprintf(p.disputed, quoteWhole(a, roomA), quoteWhole(b, roomB))})
 	}
 	facts := make([]told, len(task.Facts))
 	for i, f := range task.Facts {
 		facts[i] = tell(f.Statement, f.Tags)
 	}
 	if missing := uncovered(task.Question, facts); len(missing) > 0 {
-		reply.Gaps = append(reply.Gaps, model.BriefSentence{Text: fmt.Sprintf(p.uncovered, strings.Join(missing, ", ")), Facts: []int{}})
+		gap := fmt.Sprintf(p.uncovered, strings.Join(missing, ", "))
+		if asked := whether(task.Question); asked != "" && p.whether != "" {
+			gap = fmt.Sprintf(p.whether, asked) // of two that are compared, neither tells anything without the other
+		}
+		reply.Gaps = append(reply.Gaps, model.BriefSentence{Text: gap, Facts: []int{}})
 	}
 	reply.Relationships = relationships(task, settled, within, p)
 	return reply
@@ -151,12 +159,17 @@ func amount(s string) int {
 	return len(c.keys()) + len(c.quantities) + len(c.dates)
 }
 
-// adds reports whether a statement has a word of weight, a figure or a date that another has not.
+// adds reports whether a statement has a noun or name, a figure or a date that another has not. Another form of a word, and a verb, which mostly only
+// puts it otherwise, adds nothing.
 func adds(s, to string) bool {
 	c, have := read(s), read(to)
 	keys := have.keys()
-	for k := range c.keys() {
-		if !keys[k] {
+	lex := words()
+	for _, t := range c.terms {
+		if !t.strong() || keys[strings.ToLower(t.key())] || t.light || t.says || !t.name && (lex.is("verb", t.low, t.stem) || strings.HasSuffix(t.low, "ly")) {
+			continue
+		}
+		if !slices.ContainsFunc(have.terms, func(u term) bool { return u.kind == content && kin(t.stem, u.stem) }) {
 			return true
 		}
 	}
@@ -216,38 +229,55 @@ func containers(facts []model.BriefFact) []int {
 	return out
 }
 
-// Relevance says of each statement how much of the question it speaks of, from 0 to 1: the words that both have in any form, a date where
-// the question is when, and a figure of the kind that it asks for. What few statements speak of counts more.
-func Relevance(question string, statements []string) []float64 {
+// Relevance says of each statement how much of the question it speaks of, from 0 to 1. What the question names counts most, its nouns before its
+// verbs and adjectives, and more if few statements speak of it; then the kind of answer that it asks for: a date where it is when, a stage or a
+// date where it is how close, a figure where it is how much, a name where it is who. Words that only ask count nothing. A kind without anything
+// that the question names counts half: there are dates of other things. The tags of a statement, if there are any, speak for it as it does.
+func Relevance(question string, statements []string, tags ...[]string) []float64 {
 	asked := askedFor(question)
 	wanted := map[form]bool{}
-	for _, alternatives := range asked {
-		for _, a := range alternatives {
-			wanted[a] = true
+	for _, w := range asked {
+		for _, f := range w.forms {
+			wanted[f], wanted[form{kind: f.kind, text: anyOf}] = true, true
 		}
 	}
 	claims := make([]spokenOf, len(statements))
 	for i, s := range statements {
-		claims[i] = speaksOf(s, wanted)
+		claims[i] = spokenOf{}
+		claims[i].hear(s, wanted)
+		if i < len(tags) {
+			for _, tag := range tags[i] {
+				claims[i].hear(tag, wanted)
+			}
+		}
 	}
 	out := make([]float64, len(statements))
+	kinds := make([]float64, len(statements))
 	all := 0.0
-	for _, alternatives := range asked {
+	for _, w := range asked {
 		having := 0
 		for _, c := range claims {
-			having += c.any(alternatives)
+			having += c.any(w.forms)
 		}
 		if having == 0 {
 			continue
 		}
-		weight := math.Log(1 + float64(len(statements))/float64(having))
+		n := float64(len(statements))
+		weight := w.weight * math.Log(1+n/max(float64(having), n/rare))
 		all += weight
+		of := out
+		if w.kind {
+			of = kinds
+		}
 		for i, c := range claims {
-			out[i] += weight * float64(c.any(alternatives))
+			of[i] += weight * float64(c.any(w.forms))
 		}
 	}
 	for i := range out {
-		if all > 0 {
+		if out[i] == 0 {
+			kinds[i] /= 2
+		}
+		if out[i] += kinds[i]; all > 0 {
 			out[i] /= all
 		}
 	}
@@ -263,63 +293,183 @@ type form struct {
 const (
 	formWord    byte = 'w' // the word, or a synonym
 	formOpening byte = 'o' // the first letters of a long word, which other forms of it have too: "produce", "production"
-	formFigure  byte = 'f' // the kind of a figure
+	formEnding  byte = 'e' // the last letters of a long word, which German compounds of it have too: "Produktion", "Serienproduktion"
+	formJoined  byte = 'j' // two words that a hyphen or a space joins: "solid-state"
+	formFigure  byte = 'f' // the kind of a figure, "" for any
 	formDate    byte = 'd'
+	formStage   byte = 's' // how far something has come
+	formName    byte = 'n'
+
+	anyOf = "*" // in what is wanted: some form of the kind
 )
 
-// askedFor lists what a question asks for, each as what may speak of it.
-func askedFor(question string) [][]form {
-	var out [][]form
+// How much what a question asks for counts.
+const (
+	rare        = 5.0 // what one in so many statements speaks of; what fewer do may as well be by chance, and counts no more
+	nounWeight  = 1.0
+	otherWeight = 0.5 // of verbs, adjectives, and of the head of a phrase alone
+	kindWeight  = 1.0
+)
+
+// wish is something that a question asks for, by what may speak of it.
+type wish struct {
+	forms  []form
+	weight float64
+	kind   bool // a kind of answer, and nothing that the question names
+}
+
+// askedFor lists what a question asks for.
+func askedFor(question string) []wish {
+	var out []wish
 	have := map[form]bool{}
-	for _, t := range read(question).terms {
-		var alternatives []form
+	add := func(weight float64, kind bool, forms ...form) {
+		if !have[forms[0]] {
+			have[forms[0]] = true
+			out = append(out, wish{forms, weight, kind})
+		}
+	}
+	c := read(question)
+	lang := language(question)
+	nouns := map[int]bool{} // where they begin; not what only tells them apart
+	for _, a := range aspects(question) {
+		head := a[len(a)-1]
+		if lang == "fr" || lang == "es" {
+			head = a[0]
+		}
+		nouns[head.start] = !hyphenated(question, head.start, head.end)
+	}
+	degree := slices.ContainsFunc(c.terms, func(t term) bool { return degrees[t.low] })
+	until := 0
+	for i, t := range c.terms {
+		next := none
+		if i+1 < len(c.terms) {
+			next = c.terms[i+1]
+		}
 		switch {
+		case t.start < until:
+			continue // the second half of what a hyphen joins
 		case whens[t.low]:
-			alternatives = []form{{kind: formDate}}
-		case t.core() && (t.glyph || utf8.RuneCountInString(t.raw) > 2) && !questionWords[t.low]:
-			alternatives = append(alternatives, form{formWord, t.key()})
-			if start := t.opening(); start != "" {
-				alternatives = append(alternatives, form{formOpening, start})
-			}
-			alternatives = append(alternatives, form{formFigure, figureOf(t)})
-		default:
+			add(kindWeight, true, form{kind: formDate})
+			continue
+		case whos[t.low] || choosing[t.low] && words().is("general", next.low, next.stem):
+			add(kindWeight, true, form{kind: formName})
+			continue
+		case amounts[t.low] && degree, quantifiers[t.low]:
+			add(kindWeight, true, form{formFigure, ""})
+			continue
+		case nearness[t.low] && degree, stagesAsked[t.low] && !hyphenated(question, t.start, t.end):
+			add(kindWeight, true, form{kind: formDate})
+			add(kindWeight/2, true, form{kind: formStage})
+			continue
+		case asking[t.low]:
+			continue
+		case !t.core() || !t.glyph && utf8.RuneCountInString(t.raw) <= 2 || questionWords[t.low]:
 			continue
 		}
-		if !have[alternatives[0]] {
-			have[alternatives[0]] = true
-			out = append(out, alternatives)
+		weight := otherWeight
+		if nouns[t.start] || t.name {
+			weight = nounWeight
+		}
+		if t.end < len(question) && question[t.end] == '-' && next.start == t.end+1 {
+			add(weight, false, form{formJoined, t.low + "-" + next.low})
+			until = next.end
+			continue
+		}
+		forms := []form{{formWord, t.key()}}
+		if start := t.opening(); start != "" && !strings.Contains(t.raw, " ") {
+			forms = append(forms, form{formOpening, start})
+		}
+		if family := figureOf(t); family != "" {
+			forms = append(forms, form{formFigure, family})
+		}
+		add(weight, false, forms...)
+		if at := strings.LastIndexByte(t.low, ' '); at > 0 { // "mass production": who speaks of production speaks of it too, if less
+			head := stem(t.low[at+1:])
+			add(otherWeight, false, form{formWord, keyOf(head)}, form{formWord, t.key()})
+		} else if end := lastLetters(t); lang == "de" && end != "" {
+			add(otherWeight, false, form{formEnding, end}, forms[0])
 		}
 	}
 	return out
 }
 
-var whens = wordSet("when wann quand cuándo quando")
+// keyOf is the key of a word by its stem, as a statement that has it alone is read.
+func keyOf(w string) string {
+	if c := read(w); len(c.terms) == 1 {
+		return c.terms[0].key()
+	}
+	return w
+}
+
+// lastLetters are the last letters of a long word without those of its case and number.
+func lastLetters(t term) string {
+	if t.glyph || utf8.RuneCountInString(t.low) < 9 {
+		return ""
+	}
+	r := []rune(strings.TrimRight(t.low, "ens"))
+	return string(r[max(len(r)-7, 0):])
+}
+
+var (
+	whens       = wordSet("when wann quand cuándo quando")
+	whos        = wordSet("who whom whose wer wem wen wessen qui quién quiénes chi")
+	quantifiers = wordSet("wieviel wieviele combien cuánto cuánta cuántos cuántas quanto quanti")
+	// What begins a question for a degree, and the words for it of which the answer is a figure, or how far something has come.
+	degrees     = wordSet("how wie quel cuán tan cómo qué")
+	amounts     = wordSet("much many often viel viele hoch oft mucho muchos")
+	nearness    = wordSet("close near far soon advanced ready mature imminent nah nahe weit bald fern reif fortgeschritten ausgereift proche proches près loin avancé avancée avancés avancées prêt prête prêts prêtes cerca lejos cercano cercana cercanos cercanas avanzado avanzada listo lista")
+	stagesAsked = wordSet("status progress maturity readiness fortschritt stand reife reifegrad avancement progrès maturité progreso madurez")
+	asking      = wordSet(`how what which where why wie was wo warum wieso weshalb welche welcher welches welchen welchem quel quelle quels quelles que quoi comment où pourquoi point
+		cómo qué cuál cuáles dónde cuán tan à`)
+	// Stages that things pass before there are many of them.
+	stages = stems(`pilot prototype sample demonstrator trial series launch market commercial plan start begin announce
+		prototyp muster erprobung serie markteinführung marktreif geplant beginn start angekündigt
+		prototype échantillon pilote série lancement commercialisation annonce début prévoit
+		prototipo muestra piloto serie lanzamiento comercial anuncio inicio prevé`)
+)
 
 // spokenOf is what a statement speaks of, of what is wanted.
 type spokenOf map[form]bool
 
-func (s spokenOf) any(alternatives []form) int {
-	for _, a := range alternatives {
-		if s[a] {
+func (s spokenOf) any(forms []form) int {
+	for _, f := range forms {
+		if s[f] {
 			return 1
 		}
 	}
 	return 0
 }
 
-func speaksOf(statement string, wanted map[form]bool) spokenOf {
-	c, out := read(statement), spokenOf{}
+// hear adds what a text speaks of.
+func (s spokenOf) hear(statement string, wanted map[form]bool) {
+	c := read(statement)
 	add := func(f form) {
 		if wanted[f] {
-			out[f] = true
+			s[f] = true
 		}
 	}
-	for _, t := range c.terms {
-		if t.kind == content {
-			add(form{formWord, t.key()})
-			if start := t.opening(); start != "" {
-				add(form{formOpening, start})
+	endings, joined := wanted[form{formEnding, anyOf}], wanted[form{formJoined, anyOf}]
+	for i, t := range c.terms {
+		if t.kind != content {
+			continue
+		}
+		add(form{formWord, t.key()})
+		if start := t.opening(); start != "" {
+			add(form{formOpening, start})
+		}
+		if endings {
+			if end := lastLetters(t); end != "" {
+				add(form{formEnding, end})
 			}
+		}
+		if joined && i+1 < len(c.terms) && c.terms[i+1].start == t.end+1 {
+			add(form{formJoined, t.low + "-" + c.terms[i+1].low})
+		}
+		if t.name {
+			add(form{kind: formName})
+		}
+		if stages[t.stem] || t.forecast {
+			add(form{kind: formStage})
 		}
 	}
 	if len(c.dates) > 0 {
@@ -327,12 +477,12 @@ func speaksOf(statement string, wanted map[form]bool) spokenOf {
 	}
 	for _, quantities := range [][]measure.Quantity{c.quantities, c.asideQuantities} {
 		for _, q := range quantities {
+			add(form{formFigure, ""})
 			for _, family := range kinds(q) {
 				add(form{formFigure, family})
 			}
 		}
 	}
-	return out
 }
 
 // kinds are the names in measured of what a quantity tells.
@@ -407,6 +557,42 @@ func uncovered(question string, facts []told) []string {
 	return out
 }
 
+// whether is what a question for yes or no compares, as a clause: of "Is tea healthier than coffee?" it is "whether tea is healthier than coffee". It is ""
+// for any other question.
+func whether(question string) string {
+	q := strings.Trim(strings.Join(strings.Fields(question), " "), "¿?? ")
+	lang := language(question)
+	for _, c := range comparing[lang] {
+		if m := c.form.FindStringSubmatch(q); m != nil {
+			parts := make([]any, 0, len(m))
+			for _, part := range m[1:] {
+				if first, _, _ := strings.Cut(part, " "); articleWords[strings.ToLower(first)] || definite[strings.ToLower(first)] || !strings.Contains(part, " ") && copulas[strings.ToLower(part)] {
+					part = uncapital(part, true)
+				}
+				parts = append(parts, part)
+			}
+			return fmt.Sprintf(c.clause, parts...)
+		}
+	}
+	return ""
+}
+
+type comparison struct {
+	form   *regexp.Regexp
+	clause string
+}
+
+// comparing are questions of a comparison, by language, and the clauses of what they ask.
+var comparing = map[string][]comparison{
+	"en": {{regexp.MustCompile(`(?i)^(is|are|was|were)\s+(.+?)\s+((?:(?:much|any|really|still|far)\s+)*(?:more|less|better|worse|\p{L}+er)\s(?:.*\s)?than\s.+)$`), "whether %[2]s %[1]s %[3]s"}},
+	"de": {{regexp.MustCompile(`(?i)^(ist|sind|war|waren)\s+(.+\s\p{L}+er\p{L}*\s(?:.*\s)?als\s.+)$`), "ob %[2]s %[1]s"}},
+	"fr": {
+		{regexp.MustCompile(`(?i)^est-ce\s+qu(?:e\s+|['’])(.+\s(?:plus|moins|meilleure?s?|pires?)\s(?:.*\s)?qu(?:e\s|['’]).+)$`), "si %s"},
+		{regexp.MustCompile(`(?i)^(.+?)\s+(est|sont|était|étaient)-(?:ils?|elles?)\s+((?:plus|moins|meilleure?s?|pires?)\s(?:.*\s)?qu(?:e\s|['’]).+)$`), "si %s %s %s"},
+	},
+	"es": {{regexp.MustCompile(`(?i)^(es|son|era|eran)\s+(.+?)\s+((?:más|menos|mejor|mejores|peor|peores)\s(?:.*\s)?que\s.+)$`), "si %[2]s %[1]s %[3]s"}},
+}
+
 // measured names the kind of figure that speaks of a quantity without its name: what costs 40 euros speaks of the cost. The words are
 // stems.
 var measured = func() map[string]string {
@@ -466,6 +652,10 @@ func aspects(question string) [][]term {
 			end = t.end
 			continue
 		}
+		if i+1 < len(c.terms) && c.terms[i+1].low == "than" {
+			flush()
+			continue // "healthier than"
+		}
 		joined := t.kind == content && t.end < len(question) && question[t.end] == '-' // to what tells the noun apart, whatever it is
 		if !joined && !subjectMatter(t, before, lang, len(run) > 0) {
 			flush()
@@ -495,11 +685,24 @@ func subjectMatter(t, before term, lang string, goesOn bool) bool {
 		return unicode.IsUpper(first) && before.low != "" // nouns have capitals
 	case lang == "fr" || lang == "es":
 		return goesOn || nounMarks[before.low]
-	case before.kind == function && verbMarks[before.low]:
+	case before.kind == function && verbMarks[before.low] && !(before.low == "to" && nounForm(t)):
 		return false
 	}
 	lex := words()
 	return !strings.HasSuffix(t.low, "ed") && !strings.HasSuffix(t.low, "ly") && irregular[t.low] == "" && !lex.is("verb", t.low, t.stem)
+}
+
+// nounForm reports whether a word can be no verb after "to": "to mass production".
+func nounForm(t term) bool {
+	if strings.Contains(t.low, " ") {
+		return !words().is("verb", t.low, t.stem)
+	}
+	for _, suffix := range []string{"tion", "sion", "ment", "ness", "ity", "ism", "ship"} {
+		if strings.HasSuffix(t.low, suffix) && irregular[t.low] == "" && !words().is("verb_noun", t.low, t.stem) {
+			return true
+		}
+	}
+	return false
 }
 
 var (
@@ -530,51 +733,68 @@ var questionWords = wordSet(`which where whether would could should state status
 	quanto quanta quantos quantas qual quais onde сколько какой какая какое какие каковы кто что где когда почему كم ماذا متى أين كيف لماذا ile jaki jaka jakie kiedy gdzie 얼마인가 무엇인가 언제 क्या कितना कितनी कितने कौन
 	quale quali quando perché ostacoli problemi vantaggi rischi misure`)
 
-// relationships names what several settled facts have in common: a proper name. It says no more than that. A name and its short form
-// ("Halden Paper", "Halden") are told as one, by what all of them say.
+// relationships joins two things that settled facts name together, if other facts name one of them as well. A name that several facts have joins
+// nothing by itself. A name and its short form ("Halden Paper", "Halden") are one.
 func relationships(task model.BriefTask, settled []model.BriefFact, within []int, p phrasing) []model.BriefSentence {
+	namesOf := make([][]string, len(settled))
 	facts := map[string][]int{}
-	var order []string
 	asked := language(task.Question)
 	for k, f := range settled {
 		if within[k] >= 0 {
 			continue // told with the longer one
 		}
-		for _, name := range named(f.Statement, asked) {
-			if slices.Contains(facts[name], f.N) {
-				continue
+		namesOf[k] = named(f.Statement, asked)
+		for _, name := range namesOf[k] {
+			if !slices.Contains(facts[name], f.N) {
+				facts[name] = append(facts[name], f.N)
 			}
-			if facts[name] == nil {
-				order = append(order, name)
-			}
-			facts[name] = append(facts[name], f.N)
 		}
 	}
-	order = slices.DeleteFunc(order, func(long string) bool {
-		for i := strings.LastIndexByte(long, ' '); i > 0; i = strings.LastIndexByte(long[:i], ' ') {
-			if short := long[:i]; facts[short] != nil {
-				facts[short] = inOrder(settled, facts[short], facts[long])
-				return true
+	short := func(name string) string {
+		for i := strings.IndexByte(name, ' '); i > 0; {
+			if facts[name[:i]] != nil {
+				return name[:i]
+			}
+			next := strings.IndexByte(name[i+1:], ' ')
+			if next < 0 {
+				break
+			}
+			i += 1 + next
+		}
+		return name
+	}
+	having, together := map[string][]int{}, map[[2]string][]int{}
+	var order [][2]string
+	for k, f := range settled {
+		var names []string
+		for _, name := range namesOf[k] {
+			if name = short(name); !slices.Contains(names, name) {
+				names = append(names, name)
+				having[name] = append(having[name], f.N)
 			}
 		}
-		return false
-	})
-	slices.SortStableFunc(order, func(a, b string) int { return len(facts[b]) - len(facts[a]) })
+		for i, a := range names {
+			for _, b := range names[i+1:] {
+				pair := [2]string{a, b}
+				if together[[2]string{b, a}] != nil {
+					pair = [2]string{b, a}
+				}
+				if strings.Contains(a, b) || strings.Contains(b, a) {
+					continue
+				}
+				if together[pair] == nil {
+					order = append(order, pair)
+				}
+				together[pair] = append(together[pair], f.N)
+			}
+		}
+	}
+	slices.SortStableFunc(order, func(a, b [2]string) int { return len(together[b]) - len(together[a]) })
 	out := []model.BriefSentence{}
-	for _, name := range order {
-		if len(facts[name]) >= 2 && len(out) < maxRelationships {
-			out = append(out, model.BriefSentence{Text: fmt.Sprintf(p.shared, text.Truncate(name, 80)), Facts: facts[name]})
-		}
-	}
-	return out
-}
-
-// inOrder are the numbers of both lists in the order of the facts.
-func inOrder(settled []model.BriefFact, a, b []int) []int {
-	var out []int
-	for _, f := range settled {
-		if slices.Contains(a, f.N) || slices.Contains(b, f.N) {
-			out = append(out, f.N)
+	for _, pair := range order {
+		a, b := pair[0], pair[1]
+		if max(len(having[a]), len(having[b])) > 1 && len(out) < maxRelationships {
+			out = append(out, model.BriefSentence{Text: fmt.Sprintf(p.shared, text.Truncate(a, 80), text.Truncate(b, 80)), Facts: together[pair]})
 		}
 	}
 	return out

@@ -1,6 +1,7 @@
 package extractive
 
 import (
+	"iter"
 	"slices"
 	"strings"
 	"unicode"
@@ -70,7 +71,7 @@ func (c *coverage) toExisting() {
 // label is a name that a topic may get from a fact: one of its tags, or two neighbouring words of its statement.
 type label struct {
 	text string
-	full bool // says enough by itself: several words, or the first tag, which is the heading of a section where there is one
+	full bool // says enough by itself: several words, or the first tag that is no word of the statement and so the heading of a section
 }
 
 // labels are the names that a fact offers, by what they have in common with their inflections, the tags first.
@@ -82,14 +83,14 @@ type labels struct {
 func labelsOf(f model.CoverageFact, lang string) labels {
 	out := labels{byKey: map[string]label{}}
 	add := func(key, text string, full bool) {
-		if _, ok := out.byKey[key]; !ok && key != "" && usable(text) {
+		if _, ok := out.byKey[key]; !ok && key != "" && usable(text) && !vagueName(text) {
 			out.order = append(out.order, key)
 			out.byKey[key] = label{text: text, full: full || len(strings.Fields(text)) > 1}
 		}
 	}
 	for i, tag := range f.Tags {
 		if !NamesPerson(tag, f.Statement) { // who is told of is no topic
-			add(labelKey(tag), tag, i == 0)
+			add(labelKey(tag), tag, i == 0 && !strings.Contains(strings.ToLower(f.Statement), tag))
 		}
 	}
 	if lang == "en" && language(f.Statement) == "en" { // elsewhere neighbours are as often a noun and its verb
@@ -108,23 +109,41 @@ func labelKey(s string) string {
 	return strings.Join(stems, " ")
 }
 
-// nounPhrases are pairs of neighbouring words of weight that do not look like verbs, adverbs or names.
+// nounPhrases are the texts of the neighbours of a claim.
 func (c *claim) nounPhrases() []string {
 	var out []string
-	for i := 0; i+1 < len(c.terms); i++ {
-		t, u := c.terms[i], c.terms[i+1]
-		if t.chunk == u.chunk && t.nominal() && u.nominal() && c.text[t.end:u.start] == " " && !hyphenated(c.text, t.start, u.end) {
-			out = append(out, c.text[t.start:u.end])
-		}
+	for i := range c.neighbours() {
+		out = append(out, c.text[c.terms[i].start:c.terms[i+1].end])
 	}
 	return out
 }
 
+// neighbours yields the place of the first of each two neighbouring words of weight that do not look like verbs, adverbs or names.
+func (c *claim) neighbours() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i := 0; i+1 < len(c.terms); i++ {
+			t, u := c.terms[i], c.terms[i+1]
+			if t.chunk != u.chunk || u.start != t.end+1 || c.text[t.end] != ' ' || !t.nominal() || !u.nominal() || hyphenated(c.text, t.start, u.end) {
+				continue
+			}
+			if !yield(i) {
+				return
+			}
+		}
+	}
+}
+
+// pairKey is what two neighbours have in common with their inflections.
+func (c *claim) pairKey(i int) string { return c.terms[i].stem + " " + c.terms[i+1].stem }
+
 func (t term) nominal() bool {
+	if !t.core() || t.glyph || t.name || len(t.poles) > 0 {
+		return false
+	}
 	if verb, _, _ := strings.Cut(t.low, " "); words().is("verb", t.low, t.stem) || words().is("verb", verb, verb) {
 		return false // "receive", "make up"
 	}
-	return t.core() && !t.glyph && !t.name && len(t.poles) == 0 && utf8.RuneCountInString(t.raw) > 2 && !strings.HasSuffix(t.low, "ed") && !strings.HasSuffix(t.low, "ly") && !strings.HasSuffix(t.low, "'s") && !irregularVerb(t.low) && !untold[t.low]
+	return utf8.RuneCountInString(t.raw) > 2 && !strings.HasSuffix(t.low, "ed") && !strings.HasSuffix(t.low, "ly") && !strings.HasSuffix(t.low, "'s") && !irregularVerb(t.low) && !untold[t.low]
 }
 
 // hyphenated reports whether a hyphen joins the text to more on either side.
@@ -217,9 +236,82 @@ func (c *coverage) rest() {
 			c.chosen[i].Topic, c.chosen[i].NewTopic, c.done[i] = c.chosen[best].Topic, c.chosen[best].NewTopic, true
 			continue
 		}
-		c.name(i, asWritten(f.Statement, ownTopic(f, c.labels[i])))
+		c.name(i, c.single(f, c.labels[i]))
 	}
 }
+
+// single is the topic of a fact that shares none: one that a name of several words says, else what the question asks about and the fact speaks of,
+// else one by its own words.
+func (c *coverage) single(f model.CoverageFact, offered labels) string {
+	for _, key := range offered.order {
+		if text := offered.byKey[key].text; strings.Contains(text, " ") {
+			return asWritten(f.Statement, text)
+		}
+	}
+	question := c.task.Question
+	spoken := tell(f.Statement, f.Tags)
+	first := ""
+	for _, a := range aspects(question) {
+		last := a[len(a)-1]
+		name := question[a[0].start:last.end]
+		if language(question) != "de" && !slices.ContainsFunc(a, func(t term) bool { return t.name }) {
+			name = strings.ToLower(name)
+		}
+		if !usable(name) || vagueName(name) {
+			continue
+		}
+		if slices.ContainsFunc(a, func(t term) bool { return !t.light && spoken.speaksOf(t) }) {
+			return name
+		}
+		if first == "" {
+			first = name
+		}
+	}
+	if own := ownTopic(f, offered); first == "" || !vagueName(own) {
+		return asWritten(f.Statement, own)
+	}
+	return first
+}
+
+// vagueName reports whether a name says nothing without what it is of: its last word is vague, and in front of it stands nothing that says more. In
+// French and Spanish names it is the first.
+func vagueName(name string) bool {
+	p := wordsOf(name)
+	if len(p) == 0 {
+		return true
+	}
+	first, last := p[0], p[len(p)-1]
+	switch {
+	case len(p) == 1:
+		return vague(first.low)
+	case documents[stem(last.low)], strings.HasSuffix(last.low, "artikel"), last.low == "releases" || last.low == "release":
+		return true // "trade article"; "Halden Paper" and "heat source" are none
+	}
+	return !slices.ContainsFunc(p, func(w word) bool { return !vague(w.low) && !prepositions[w.low] && !determiners[w.low] })
+}
+
+// vague reports whether a word is no name of anything by itself.
+func vague(w string) bool { return vagueBy(w, stem(w)) }
+
+func (t term) vague() bool { return vagueBy(t.low, t.stem) }
+
+func vagueBy(w, base string) bool {
+	return vagueStems[base] || vagueWords[w] || documents[base] || strings.HasSuffix(w, "artikel")
+}
+
+var (
+	documents  = stems(`article report newsletter website webpage blog interview communiqué rapport bulletin artículo informe boletín comunicado bericht meldung`)
+	vagueStems = stems(`line layer start begin make date consortium version word number figure level value process part kind sort type way thing point amount run gain plan use case share lot unit item
+		step stage room area side end top base body form group set list pair half third quarter gap mean total average maximum minimum range set scale size rate name head people person one lack
+		today tomorrow yesterday year month week day hour minute second time period century decade country place world
+		statement claim information sign watch note view question answer detail example reason result finding fact data evidence study survey source page`)
+	vagueWords = wordSet(`now then more less most least healthier better worse higher lower larger smaller older newer faster slower cheaper earlier later further likely possible usual ordinary
+		made goes went gives given takes taken says said means
+		jahr jahre monat monate woche tag tage zeit linie linien schicht schichten beginn anfang anteil teil teile art arten wert werte zahl zahlen angabe angaben beispiel grund ergebnis heute jetzt
+		unternehmen konsortium aussage studie untersuchung maßnahme maßnahmen vorjahr ende ziel plan pläne punkt punkte sache
+		année années mois semaine jour jours temps ligne lignes couche couches début part partie type valeur chiffre chiffres exemple raison résultat maintenant aujourd'hui consortium mesure mesures étude
+		año años mes meses semana día días tiempo línea líneas capa capas inicio parte tipo valor cifra cifras ejemplo razón resultado ahora hoy consorcio medida medidas estudio información ellos`)
+)
 
 // asWritten is a name with the capitals that it has inside a statement, "Rhea Dunn" or a German noun; at its beginning they tell nothing.
 func asWritten(statement, name string) string {
@@ -251,7 +343,7 @@ func ownTopic(f model.CoverageFact, offered labels) string {
 		}
 	}
 	for _, tag := range f.Tags {
-		if usable(tag) && !NamesPerson(tag, f.Statement) {
+		if usable(tag) && !vagueName(tag) && !NamesPerson(tag, f.Statement) {
 			return tag
 		}
 	}
@@ -261,7 +353,7 @@ func ownTopic(f model.CoverageFact, offered labels) string {
 		if strings.Contains(" "+persons+" ", " "+t.low+" ") {
 			continue
 		}
-		if t.strong() && !t.glyph && utf8.RuneCountInString(t.raw) > 3 {
+		if t.strong() && !t.glyph && utf8.RuneCountInString(t.raw) > 3 && !vague(t.low) {
 			if name := c.compound(i); usable(name) {
 				return name
 			}

@@ -856,11 +856,17 @@ type salience struct {
 	question map[string]bool
 	seen     map[string]int    // sentences that have the word
 	shown    map[string]string // the word as the report first has it
+	phrases  map[string]int    // sentences that have two neighbouring nouns, by pairKey
 }
 
 func newSalience(question string, claims []*claim) salience {
-	s := salience{question: read(question).keys(), seen: map[string]int{}, shown: map[string]string{}}
+	s := salience{question: read(question).keys(), seen: map[string]int{}, shown: map[string]string{}, phrases: map[string]int{}}
 	for _, c := range claims {
+		if language(c.text) == "en" {
+			for i := range c.neighbours() {
+				s.phrases[c.pairKey(i)]++
+			}
+		}
 		for k := range c.keys() {
 			s.seen[k]++
 		}
@@ -886,7 +892,7 @@ func (s salience) tags(c *claim) []string {
 	add := func(text string, score int) {
 		text = strings.ToLower(strings.Trim(text, " .,'’"))
 		covered := func(t tag) bool { return strings.Contains(" "+t.text+" ", " "+text+" ") }
-		if n := utf8.RuneCountInString(text); n < 2 || n > 40 || slices.ContainsFunc(tags, covered) {
+		if n := utf8.RuneCountInString(text); n < 2 || n > 40 || slices.ContainsFunc(tags, covered) || !strings.Contains(text, " ") && vague(text) {
 			return
 		}
 		tags = append(tags, tag{text, score})
@@ -900,9 +906,25 @@ func (s salience) tags(c *claim) []string {
 	for _, run := range glyphRuns(c.text) {
 		add(run, 100)
 	}
-	first := ""
+	if language(c.text) == "en" && !c.row() { // elsewhere neighbours are as often a noun and its verb; "pilot line" rather than "pilot" and "lines", where more than one sentence has it
+		for i := range c.neighbours() {
+			t, u := c.terms[i], c.terms[i+1]
+			n := s.phrases[c.pairKey(i)]
+			if n < 2 || vagueName(c.text[t.start:u.end]) {
+				continue
+			}
+			if s.question[t.key()] || s.question[u.key()] {
+				n += 20
+			}
+			add(c.text[t.start:u.end], n+1)
+		}
+	}
+	first, opened := "", false
 	for _, t := range c.terms {
-		if !t.strong() || t.name || t.glyph || len(t.poles) > 0 || utf8.RuneCountInString(t.raw) < 4 || strings.HasSuffix(t.low, "ed") || strings.HasSuffix(t.low, "ly") || irregular[t.low] != "" || untold[t.low] {
+		if !opened && t.strong() && t.vague() {
+			opened = true // what it is about is no tag, and what is said of it even less
+		}
+		if !t.strong() || t.name || t.glyph || len(t.poles) > 0 || utf8.RuneCountInString(t.raw) < 4 || strings.HasSuffix(t.low, "ed") || strings.HasSuffix(t.low, "ly") || irregular[t.low] != "" || untold[t.low] || t.vague() || words().is("verb", t.low, t.stem) {
 			continue
 		}
 		if initial, _ := utf8.DecodeRuneInString(t.raw); german && !unicode.IsUpper(initial) {
@@ -912,11 +934,13 @@ func (s salience) tags(c *claim) []string {
 		if s.question[t.key()] {
 			score += 20
 		}
-		if first == "" {
-			first = t.low
+		if !opened {
+			first, opened = t.low, true
 		}
 		if score >= 2 {
-			add(s.shown[t.key()], score)
+			if shown := s.shown[t.key()]; !vague(shown) {
+				add(shown, score)
+			}
 		}
 	}
 	if len(tags) == 0 {
@@ -931,7 +955,7 @@ func (s salience) tags(c *claim) []string {
 }
 
 // untold are words that tell nothing of a subject and that the lexicon does not pass over, since a statement is not the same without.
-var untold = wordSet("since made read says speaks needs drops now then entre meisten höchstens mindestens cerca depuis selon según laut")
+var untold = wordSet("allerdings since made read says speaks needs drops now then entre meisten höchstens mindestens cerca depuis selon según laut")
 
 // names are the proper names of a claim as they are written, neighbours joined ("Nordvik Institute", "St. Mary's Hospital", "MEMO-2").
 func (c *claim) names() []string {

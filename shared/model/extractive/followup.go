@@ -29,18 +29,18 @@ const (
 
 // followUps asks what the question wants and no fact speaks of; what facts tell of others and not of somebody or something that they name; whether
 // what was announced has come about; whether an old figure still holds; and who else says what a single page states. Each names something of
-// the facts or of the question, and of each kind the facts come first that speak most of the question.
-func followUps(task model.QuestionsTask, p phrasing) []followUp {
+// the facts or of the question, and of each kind the facts come first that speak most of the question; none is another one in other words. Answered says
+// whether any fact speaks of the question: if none does, what else there is to know about them is no question of the thread.
+func followUps(task model.QuestionsTask, p phrasing) (out []followUp, answered bool) {
 	if len(task.Known) == 0 {
-		return nil
+		return nil, true
 	}
-	root := Quoted(task.Root, maxRoot)
+	root := quoteWhole(task.Root, maxRoot)
 	facts := make([]told, len(task.Known))
-	statements := make([]string, len(task.Known))
+	statements, tags := make([]string, len(task.Known)), make([][]string, len(task.Known))
 	for i, f := range task.Known {
-		facts[i], statements[i] = tell(f.Statement, f.Tags), f.Statement
+		facts[i], statements[i], tags[i] = tell(f.Statement, f.Tags), f.Statement, f.Tags
 	}
-	var out []followUp
 	for _, name := range uncovered(task.Root, facts) {
 		if questionWords[strings.ToLower(name)] {
 			continue
@@ -50,7 +50,7 @@ func followUps(task model.QuestionsTask, p phrasing) []followUp {
 	for _, l := range lacking(task, facts) {
 		out = append(out, followUp{0.6, p.reasonLacking, fmt.Sprintf(p.lacking, root, Quoted(l.entity, maxTopic), Quoted(l.aspect, maxTopic))})
 	}
-	relevance := Relevance(task.Root, statements)
+	relevance := Relevance(task.Root, statements, tags...)
 	order := make([]int, len(task.Known))
 	for i := range order {
 		order[i] = len(order) - 1 - i // the newest first
@@ -58,36 +58,73 @@ func followUps(task model.QuestionsTask, p phrasing) []followUp {
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(relevance[b], relevance[a]) })
 	now := latest(task.Known)
 	counts := map[string]int{}
+	asked := alreadyAsked{pairs: task.Contradictions}
 	for _, i := range order {
 		f := task.Known[i]
-		if f.Disputed || relevance[i] == 0 {
+		if relevance[i] == 0 {
+			continue
+		}
+		answered = true
+		if f.Disputed {
 			continue
 		}
 		c := read(f.Statement)
-		quoted := Quoted(f.Statement, maxQuoted)
-		fresh := func() bool { // no other form of what a contradiction is asked about already
-			return !slices.ContainsFunc(task.Contradictions, func(p model.StatementPair) bool { return restates(f.Statement, p.A) || restates(f.Statement, p.B) })
+		quoted := quoteWhole(f.Statement, maxQuoted)
+		ask := func(kind string, most int, score float64, reason, question string) {
+			if counts[kind] < most && !asked.about(f.Statement) {
+				counts[kind]++
+				asked.quoted = append(asked.quoted, f.Statement)
+				out = append(out, followUp{score, reason, question})
+			}
 		}
 		switch published, err := time.Parse(time.DateOnly, f.Published); {
-		case overdue(c, now) && counts["overdue"] < maxOverdue && fresh():
-			counts["overdue"]++
-			out = append(out, followUp{0.58, p.reasonOverdue, fmt.Sprintf(p.overdue, quoted)})
+		case overdue(c, now) && counts["overdue"] < maxOverdue:
+			ask("overdue", maxOverdue, 0.58, p.reasonOverdue, fmt.Sprintf(p.overdue, quoted))
 		case len(c.quantities) == 0 && len(c.dates) == 0:
-		case err == nil && now.Year()-published.Year() >= oldYears && counts["old"] < maxOld && fresh():
-			counts["old"]++
-			out = append(out, followUp{0.48, p.reasonOld, fmt.Sprintf(p.old, quoted, f.Published)})
-		case f.Pages == 1 && counts["sole"] < maxSole && fresh():
-			counts["sole"]++
-			out = append(out, followUp{0.45, p.reasonSole, fmt.Sprintf(p.sole, quoted)})
+		case err == nil && now.Year()-published.Year() >= oldYears && counts["old"] < maxOld:
+			ask("old", maxOld, 0.48, p.reasonOld, fmt.Sprintf(p.old, quoted, f.Published))
+		case f.Pages == 1 && counts["sole"] < maxSole:
+			ask("sole", maxSole, 0.45, p.reasonSole, fmt.Sprintf(p.sole, quoted))
 		}
 	}
-	return out
+	return out, answered
 }
 
-// restates reports whether one of two statements says what the other says.
-func restates(a, b string) bool {
-	x, y := parse(a), parse(b)
-	return same(x, y) || same(y, x)
+// alreadyAsked is what a plan asks about: the two sides of each contradiction, and the statements that it quotes.
+type alreadyAsked struct {
+	pairs  []model.StatementPair
+	sides  *issue // of the pairs, made when it is needed
+	quoted []string
+}
+
+// about reports whether a question on a statement would be a question that is asked already in another form.
+func (a *alreadyAsked) about(statement string) bool {
+	for _, other := range a.quoted {
+		if strings.Contains(other, statement) || strings.Contains(statement, other) {
+			return true
+		}
+		if relation, _ := judge(other, statement); relation != model.Distinct {
+			return true
+		}
+	}
+	if len(a.pairs) == 0 {
+		return false
+	}
+	if a.sides == nil {
+		task := model.BriefTask{}
+		for i, pair := range a.pairs {
+			task.Facts = append(task.Facts, model.BriefFact{N: 2*i + 1, Statement: pair.A}, model.BriefFact{N: 2*i + 2, Statement: pair.B})
+			task.Disputes = append(task.Disputes, model.BriefDispute{N: i + 1, A: 2*i + 1, B: 2*i + 2})
+		}
+		sides := issueOf(task)
+		a.sides = &sides
+	}
+	rest, _, readable := a.sides.without(statement)
+	if !readable || rest != statement {
+		return true
+	}
+	_, taken := a.sides.takesSide(statement)
+	return taken
 }
 
 // latest is the day on which a fact was found last. What is past is told by it, so that the same task always gives the same answer.
@@ -244,6 +281,9 @@ func specific(topic, root string) bool {
 		}
 		short := utf8.RuneCountInString(t.raw) > 1 && t.raw == strings.ToUpper(t.raw) && strings.ToLower(t.raw) != t.raw
 		marked = marked || t.name || short || strings.ContainsFunc(t.raw, unicode.IsDigit)
+	}
+	if vagueName(topic) {
+		return false // "trade article"
 	}
 	glyphs := c.has(func(t term) bool { return t.glyph })
 	return own > 0 && (weight > 1 || marked || glyphs)

@@ -76,7 +76,7 @@ func TestWhoIsAPerson(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ name, statement string }{
 		{"Rhea Dunn", "The trial was led by Rhea Dunn in 2019."},
-		{"rhea dunn", "Rhea Dunn says the trial took 9 years."},
+		{"rhea dunn", "Rhea Dunn retired when the trial had taken 9 years."},
 		{"Rhea Dunn", "In 2019 chemist Rhea Dunn measured 40 cells."},
 		{"Rhea Dunn", "Rhea Dunn, head of the Nordvik Institute, measured 40 cells."},
 		{"Dunn", "According to Dr. Dunn, the trial took 9 years."},
@@ -94,6 +94,10 @@ func TestWhoIsAPerson(t *testing.T) {
 		{"Halden Paper", "Halden Paper says it sold 900 pumps."},
 		{"Nordvik Institute", "The trial was led by Nordvik Institute in 2019."},
 		{"Talmo", "Talmo says it sold 900 pumps."},
+		{"Hong Kong", "Hong Kong said it would close 9 mills."},
+		{"Goldman Sachs", "Goldman Sachs says it sold 900 pumps."},
+		{"Le Monde", "Le Monde explique que 9 usines ont fermé."},
+		{"Deutsche Bahn", "Deutsche Bahn sagte 9 Züge ab."},
 		{"North Sea", "In the North Sea, 40 mills stand."},
 		{"MEMO-2", "The trial MEMO-2 said nothing of it."},
 		{"Rhea Dunn", "Nothing of that name stands here."},

@@ -93,7 +93,7 @@ var (
 		presidente presidenta ministro ministra director directora fundador fundadora investigador investigadora científico científica ingeniero ingeniera químico química autor autora alcalde alcaldesa portavoz`)
 	ledBy         = wordSet("led headed run chaired founded written invented directed geleitet gegründet geführt dirigé dirigée fondé fondée dirigido dirigida fundado fundada")
 	agents        = wordSet("by von par por")
-	personal      = wordSet("says said told argues argued explains explained thinks resigned retired died graduated sagt sagte erklärte meint starb dit déclare déclaré explique explica dijo dice afirma murió")
+	personal      = wordSet("resigned retired died graduated starb emeritierte murió") // not "said": so do firms and cities
 	organisations = wordSet(`institute university college school laboratory laboratories lab labs paper power energy motor motors group bank ministry office gmbh ag se inc ltd llc corp sa sl spa plc co company hospital clinic
 		council union party court museum foundation trust association society federation committee commission agency river lake mount bay island islands city county street road bridge dam port harbour valley park north south east west new
 		institut universität hochschule labor werke werk papier bank ministerium stiftung verband verein klinik krankenhaus see fluss straße brücke hafen

@@ -2,6 +2,7 @@ package extractive
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,7 +21,7 @@ func plan(task model.QuestionsTask) model.QuestionsReply {
 		reply.Questions = append(reply.Questions, model.PlannedQuestion{Text: question, Reason: reason, Score: score})
 	}
 	for _, c := range task.Contradictions {
-		add(0.9, p.reasonContradiction, fmt.Sprintf(p.contradiction, Quoted(c.A, maxQuoted), Quoted(c.B, maxQuoted)))
+		add(0.9, p.reasonContradiction, fmt.Sprintf(p.contradiction, quoteWhole(c.A, maxQuoted), quoteWhole(c.B, maxQuoted)))
 	}
 	for _, gap := range task.Gaps {
 		if gap = openQuestion(gap); gap == "" || sameQuestion(gap, task.Root) {
@@ -30,14 +31,15 @@ func plan(task model.QuestionsTask) model.QuestionsReply {
 			add(0.8, p.reasonGap, cut(gap, maxAsked))
 			continue
 		}
-		add(0.7, p.reasonGap, fmt.Sprintf(p.gap, Quoted(task.Root, maxRoot), Quoted(gap, maxQuoted)))
+		add(0.7, p.reasonGap, fmt.Sprintf(p.gap, quoteWhole(task.Root, maxRoot), quoteWhole(gap, maxQuoted)))
 	}
-	for _, f := range followUps(task, p) {
+	followUps, answered := followUps(task, p)
+	for _, f := range followUps {
 		add(f.score, f.reason, f.question)
 	}
 	for _, topic := range task.ThinTopics {
-		if topic = strings.TrimSpace(topic); specific(topic, task.Root) {
-			add(0.5, p.reasonThin, contracted(fmt.Sprintf(p.thin, Quoted(task.Root, maxRoot), Quoted(topic, maxTopic)), p))
+		if topic = strings.TrimSpace(topic); answered && specific(topic, task.Root) {
+			add(0.5, p.reasonThin, contracted(fmt.Sprintf(p.thin, quoteWhole(task.Root, maxRoot), Quoted(topic, maxTopic)), p))
 		}
 	}
 	return reply
@@ -67,13 +69,42 @@ func sameQuestion(a, b string) bool {
 	return slices.Equal(text.Words(strings.ToLower(a)), text.Words(strings.ToLower(b)))
 }
 
-// How much of a text a question quotes, in characters: a question has room for 500.
+// How much of a text a question quotes, in characters: a question has room for 2,000, and a statement at most 600, so that it stands there as a
+// whole.
 const (
-	maxAsked  = 490
-	maxQuoted = 180
-	maxRoot   = 160
+	maxAsked  = 1500
+	maxQuoted = maxJoined
+	maxRoot   = 600
 	maxTopic  = 80
 )
+
+// quoteWhole is a text as Quoted has it that still is a whole sentence where it is shorter: what does not fit goes from the end of a sentence on, or of
+// a clause. Only a text without either is cut at a word.
+func quoteWhole(s string, max int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if one := strings.TrimRight(s, ".。?？! "); utf8.RuneCountInString(one) <= max {
+		return one
+	}
+	end := 0
+	for _, sentence := range sentencesOf(s) {
+		if utf8.RuneCountInString(strings.TrimRight(s[:sentence.End], ".。?？! ")) > max {
+			break
+		}
+		end = sentence.End
+	}
+	for _, at := range clauseEnds.FindAllStringIndex(s, -1) {
+		if at[0] > end && utf8.RuneCountInString(s[:at[0]]) <= max && len(strings.Fields(s[:at[0]])) >= minWords {
+			end = at[0]
+		}
+	}
+	if end == 0 {
+		return Quoted(s, max)
+	}
+	return strings.TrimRight(s[:end], ".。?？!,; ")
+}
+
+// clauseEnds are where a sentence could end: before what only adds to it.
+var clauseEnds = regexp.MustCompile(`;\s|；|\s[–—]\s|,\s(?:and|but|so|while|whereas|because|although|und|aber|sondern|weil|während|obwohl|et|mais|car|parce|y|pero|porque|aunque)\s`)
 
 // Quoted is a text as it can stand between quotation marks inside a sentence: one line of at most max characters, cut at a word, without
 // its full stop.
@@ -110,7 +141,7 @@ type phrasing struct {
 	missing, lacking, overdue, old, sole                               string
 	reasonContradiction, reasonGap, reasonThin                         string
 	reasonMissing, reasonLacking, reasonOverdue, reasonOld, reasonSole string
-	disputed, uncovered, shared                                        string // sentences of a brief
+	disputed, uncovered, shared, whether                               string // sentences of a brief
 }
 
 var phrasings = map[string]phrasing{
@@ -135,7 +166,8 @@ var phrasings = map[string]phrasing{
 		reasonThin:          "The topic has few facts.",
 		disputed:            "“%s” stands against “%s”.",
 		uncovered:           "No fact so far speaks of: %s.",
-		shared:              "%s is named by several facts.",
+		shared:              "%s and %s are named together.",
+		whether:             "No fact so far says %s.",
 	},
 	"de": {
 		contradiction: "Was trifft zu: „%s“ oder „%s“?",
@@ -158,7 +190,8 @@ var phrasings = map[string]phrasing{
 		reasonThin:          "Zum Thema gibt es wenige Fakten.",
 		disputed:            "„%s“ steht gegen „%s“.",
 		uncovered:           "Bisher spricht kein Fakt von: %s.",
-		shared:              "Mehrere Fakten nennen %s.",
+		shared:              "%s und %s werden zusammen genannt.",
+		whether:             "Bisher sagt kein Fakt, %s.",
 	},
 	"fr": {
 		contradiction: "Qu'est-ce qui est exact : « %s » ou « %s » ?",
@@ -181,7 +214,8 @@ var phrasings = map[string]phrasing{
 		reasonThin:          "Ce thème a peu de faits.",
 		disputed:            "« %s » s'oppose à « %s ».",
 		uncovered:           "Aucun fait ne parle encore de : %s.",
-		shared:              "Plusieurs faits nomment %s.",
+		shared:              "%s et %s sont nommés ensemble.",
+		whether:             "Aucun fait ne dit encore %s.",
 	},
 	"es": {
 		contradiction: "¿Qué es correcto: «%s» o «%s»?",
@@ -204,7 +238,8 @@ var phrasings = map[string]phrasing{
 		reasonThin:          "El tema tiene pocos hechos.",
 		disputed:            "«%s» se opone a «%s».",
 		uncovered:           "Ningún hecho habla todavía de: %s.",
-		shared:              "Varios hechos nombran %s.",
+		shared:              "%s y %s se nombran juntos.",
+		whether:             "Ningún hecho dice todavía %s.",
 	},
 	"ja": {
 		contradiction: "「%s」と「%s」のどちらが正しいですか。",
@@ -227,7 +262,7 @@ var phrasings = map[string]phrasing{
 		reasonThin:          "この話題の事実は少ないです。",
 		disputed:            "「%s」は「%s」と矛盾しています。",
 		uncovered:           "次についての事実はまだありません：%s。",
-		shared:              "複数の事実が%sを挙げています。",
+		shared:              "%sと%sは一緒に挙げられています。",
 	},
 	"zh": {
 		contradiction: "哪一个正确：“%s”，还是“%s”？",
@@ -250,7 +285,7 @@ var phrasings = map[string]phrasing{
 		reasonThin:          "该主题的事实较少。",
 		disputed:            "“%s”与“%s”相矛盾。",
 		uncovered:           "尚无事实涉及：%s。",
-		shared:              "多个事实提到%s。",
+		shared:              "%s与%s被一同提到。",
 	},
 }
 

@@ -17,6 +17,13 @@ func disputing(statements ...string) model.BriefTask {
 	return task
 }
 
+func withheldOf(task model.BriefTask) (numbers []int) {
+	for _, kept := range Withheld(task) {
+		numbers = append(numbers, kept.Fact)
+	}
+	return numbers
+}
+
 func TestAFactThatTakesASideOfADisputeIsWithheld(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
@@ -46,7 +53,7 @@ func TestAFactThatTakesASideOfADisputeIsWithheld(t *testing.T) {
 			task := disputing(c.elder, c.newer, c.fact)
 			reply := brief(task)
 			if c.withheld {
-				require.Equal(t, []int{3}, Withheld(task))
+				require.Equal(t, []int{3}, withheldOf(task))
 				require.Empty(t, reply.Findings)
 				return
 			}
@@ -62,7 +69,7 @@ func TestAFactThatLeansOnASideIsWithheldUnlessItCanBeReadWithout(t *testing.T) {
 		"The tower in Moss is 93 m high. Drammen will copy these walls in 2028.",
 		"The tower in Moss is 93 m high. This makes it a landmark of the coast.",
 		"The tower in Moss is 93 m high. Ships therefore see it from 30 km.")
-	require.Equal(t, []int{4, 5}, Withheld(task))
+	require.Equal(t, []int{4, 5}, withheldOf(task))
 	require.Equal(t, []model.BriefSentence{{Text: "Drammen will copy these walls in 2028.", Facts: []int{3}}}, brief(task).Findings)
 }
 
@@ -72,4 +79,19 @@ func TestNothingIsWithheldWhereNothingIsInDispute(t *testing.T) {
 	task.Disputes = nil
 	require.Empty(t, Withheld(task))
 	require.Len(t, brief(task).Findings, 2)
+}
+
+func TestAWithheldFactIsOfTheDisputeWhoseSideItTakes(t *testing.T) {
+	t.Parallel()
+	task := disputing("Halden Paper plans to open its second mill in 2026.", "Halden Paper expects to open the second mill of the town in 2029.",
+		"Halden Paper now gives 2029 as the opening of the second mill; 2026 is the year of the pier only.",
+		"The second mill of Halden Paper is to open in 2026.",
+		"The tower in Moss is 93 m high.", "The tower in Moss is 71 m high.",
+		"The tower in Moss is 71 m high, as a survey of the coast guard found.")
+	task.Disputes = append(task.Disputes, model.BriefDispute{N: 7, A: 5, B: 6})
+	require.Equal(t, []Kept{{Fact: 3, Dispute: 1, Adds: true}, {Fact: 4, Dispute: 1}, {Fact: 7, Dispute: 7, Adds: true}}, Withheld(task))
+
+	task.Facts[4].Disputed, task.Facts[5].Disputed = true, true
+	task.Disputes = task.Disputes[:1]
+	require.Equal(t, Kept{Fact: 7}, Withheld(task)[2], "of a dispute that is not in the task")
 }
