@@ -560,7 +560,7 @@ func uncovered(question string, facts []told) []string {
 // whether is what a question for yes or no compares, as a clause: of "Is tea healthier than coffee?" it is "whether tea is healthier than coffee". It is ""
 // for any other question.
 func whether(question string) string {
-	q := strings.Trim(strings.Join(strings.Fields(question), " "), "¿?? ")
+	q := strings.Trim(strings.Join(strings.Fields(question), " "), "¿?？ ")
 	lang := language(question)
 	for _, c := range comparing[lang] {
 		if m := c.form.FindStringSubmatch(q); m != nil {
