@@ -28,7 +28,7 @@ var errSlow = errors.New("notebook.db takes long to write")
 // pending is what is folded and not in the file yet. One goroutine adds and one takes; any may wait.
 type pending struct {
 	came chan struct{} // there is something to take, or a reason not to linger
-	left chan struct{} // something was taken
+	left chan struct{} // something is in the file now, so that there may be room
 
 	mu      sync.Mutex
 	batches []*batch
@@ -191,8 +191,8 @@ func (q *pending) hurry() (release func()) {
 	}
 }
 
-// catchUp returns when the file has what is folded at this moment, or up to a sequence if that is less. Errors: the cause of ctx's end; projector.ErrStopped when nothing is written any
-// more; and, unless patient, why the file cannot be written, or errSlow.
+// catchUp returns when the file has what is folded at this moment, or up to a sequence if that is less. Errors: the cause of ctx's end;
+// projector.ErrStopped when nothing is written any more; and, unless patient, why the file cannot be written, or errSlow.
 func (q *pending) catchUp(ctx context.Context, upTo uint64, patient bool) error {
 	q.mu.Lock()
 	seq := min(q.folded, upTo)
